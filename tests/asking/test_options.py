@@ -1,20 +1,11 @@
 import pytest
 
 from gradegate.errors import ConfigError
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import build
 
-EVERY = [
-    "openai:chat:m",
-    "openai:responses:m",
-    "openai:embeddings:m",
-    "openai:moderation",
-    "anthropic:messages:m",
-    "google:m",
-    "mistral:m",
-    "ollama:chat:m",
-    "groq:m",
-]
+EVERY = table(__file__, "EVERY")
 
 
 @pytest.mark.parametrize("provider_id", EVERY)

@@ -7,23 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking.toolcalls import NO_PARAMETERS, declared, told, uniform, written
+from support.each import table
 
 WEATHER = {"name": "weather", "arguments": '{"city": "Bern"}'}
 
 
-@pytest.mark.parametrize(
-    ("call", "identity"),
-    [
-        ({"id": "c1", "type": "function", "function": WEATHER}, "c1"),  # OpenAI chat
-        ({"id": "c1", "function": WEATHER, "index": 0}, "c1"),  # Mistral
-        ({"function": {"name": "weather", "arguments": {"city": "Bern"}}}, ""),  # Ollama
-        ({"type": "function_call", "call_id": "c1", "id": "fc_9", **WEATHER}, "c1"),  # OpenAI Responses
-        ({"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bern"}}, "c1"),  # Anthropic
-        ({"id": "c1", "name": "weather", "args": {"city": "Bern"}}, "c1"),  # Gemini
-        ({"functionCall": {"name": "weather", "args": {"city": "Bern"}}}, ""),  # Gemini, a part
-        (WEATHER, ""),  # function_call, before there were tools
-    ],
-)
+@pytest.mark.parametrize(("call", "identity"), table(__file__, "calls_of_every_vendor_have_one_form"))
 def test_calls_of_every_vendor_have_one_form(call, identity):
     assert uniform(call) == {"id": identity, "type": "function", "function": WEATHER}
     assert told([call]) == told(call) == [uniform(call)]
@@ -86,24 +75,7 @@ def test_whatever_is_told_is_in_the_form_or_none(value):
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]},
-        {"tools": [{"type": "function", "name": "weather", "parameters": SCHEMA}, {"type": "web_search"}]},
-        {"tools": [{"name": "weather", "input_schema": SCHEMA}]},
-        {"functions": [{"name": "weather", "parameters": SCHEMA}]},
-        {
-            "tools": [
-                {
-                    "functionDeclarations": [
-                        {"name": "weather", "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}}
-                    ]
-                }
-            ]
-        },
-    ],
-)
+@pytest.mark.parametrize("config", table(__file__, "tools_of_every_vendor_are_read"))
 def test_tools_of_every_vendor_are_read(config):
     assert declared(config) == {"weather": SCHEMA}
 

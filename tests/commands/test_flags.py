@@ -4,6 +4,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.commands import flags
+from support.each import table
 from support.graded import mistakes
 
 TESTS = [
@@ -25,18 +26,7 @@ def described(ran):
     return sorted({case["description"] for case in ran.cases})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "left"),
-    [
-        (["--filter-first-n", "2"], ["alpha", "beta"]),
-        (["-n", "9"], ["alpha", "beta", "gamma"]),
-        (["--filter-metadata", "tags=smo"], ["alpha"]),
-        (["--filter-metadata", "tags=s"], ["alpha", "beta"]),
-        (["--filter-metadata", "tags=s", "--filter-metadata", "level=2"], ["alpha"]),
-        (["--filter-pattern", "a$", "-n", "1"], ["alpha"]),
-        (["--filter-metadata", "tags=slow", "-n", "1"], ["beta"]),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "left"), table(__file__, "filters_keep_tests_as_promptfoo_does_and_every_report_says_so"))
 def test_filters_keep_tests_as_promptfoo_does_and_every_report_says_so(gate, arguments, left):
     ran = gate(config(), *arguments, "-o", "r.xml", "-o", "r.md", "-o", "r.html", "-o", "r.json")
     assert described(ran) == left

@@ -14,6 +14,7 @@ from gradegate.commands.choices import Choices, check
 from gradegate.commands.starter_files import Ground, check_place, files
 from gradegate.configs.keys import ConfigKeys
 from gradegate.errors import ConfigError
+from support.each import table
 from support.starting import TEMPLATES
 
 WORKFLOW = ".github/workflows/evals.yml"
@@ -339,31 +340,7 @@ def test_folders_without_any_letter_do_not_share_a_workflow(begun):
     assert begun.do("init", "+")[0] == begun.do("init", "__")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["../x"], "the folder '../x' is not inside this one"),
-        (["/tmp/x"], "the folder '/tmp/x' is not inside this one"),
-        ([".git/hooks"], "the folder '.git/hooks' is not inside this one"),
-        (["a\nb"], "cannot stand in a workflow"),
-        (["${{ x }}"], "cannot stand in a workflow"),
-        (["--provider", "opnai:chat:m"], "no such provider `opnai:chat:m`"),
-        (["--provider", "openai:chat:"], "names no model"),
-        (["--provider", "x\ny: 1"], "is not the id of a provider"),
-        (["--grader", '"]: {'], "is not the id of a provider"),
-        (["--provider", "https://shop.example/ask"], "is the address of an application -> add --template application"),
-        (["--template", "application", "--provider", "openai:chat:m"], "is not the address of an application"),
-        (["--template", "application", "--provider", "https:///ask"], "is an address without a host"),
-        (["--template", "application", "--provider", "http://a.test:99999/"], "or with a port that there is not"),
-        (["--template", "application", "--provider", "http://a.test/{{q}}"], "write the character as %XX"),
-        (["--only-workflow"], "there is no promptfooconfig.yaml here"),
-        (["--only-workflow", "--no-workflow"], "leave nothing to write -> give one of the two"),
-        (["--provider", ""], "--provider: nothing is given -> write what is meant, or leave it out"),
-        (["", "--grader", ""], "folder and --grader: nothing is given"),
-        (["--action", "acme/gradegate@v1"], "names no commit"),
-        (["--from-pr", "--provider", "openai:chat:m"], "--from-pr looks at the workflows that there are"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), table(__file__, "mistakes_are_told_and_nothing_is_written"))
 def test_mistakes_are_told_and_nothing_is_written(begun, words, said):
     assert said in in_the_way(begun, *words)
 

@@ -14,6 +14,7 @@ from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision
 from support import samples, screens, showcase
+from support.each import table
 
 MADE = {
     "showcase": showcase.showcase,
@@ -74,17 +75,7 @@ def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.Ca
     assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["none.json"], "`none.json` cannot be read: No such file or directory -> name the results.json of a run"),
-        (["folder"], "`folder` cannot be read: it is a folder"),
-        (["/dev/zero"], "`/dev/zero` cannot be read: it is not a plain file"),
-        (["broken.json"], "broken.json: not a results.json of this version: invalid JSON"),
-        (["results.json", "-o", "page.pdf"], "the page `page.pdf` has another ending than .html -> end it with .html"),
-        (["results.json", "-o", "nowhere/x/page.html"], "page.html"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "mistakes"))
 def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     (folder / "folder").mkdir()
     (folder / "broken.json").write_text("{")

@@ -84,17 +84,7 @@ def test_a_choice_is_read_where_it_stands_alone(gate, llm, reply, outcome):
 
 
 @each("name", ["similarity", "relevance", "groundedness", "coherence", "fluency"])
-@each(
-    ("stars", "outcome"),
-    [
-        ("1", "fail"),
-        ("2", "pass"),
-        ('{"choice": 4}', "pass"),
-        ('{"choice": true}', "error"),
-        ("Because.\nChoice: 5", "pass"),
-        ("10", "error"),
-    ],
-)
+@each(("stars", "outcome"), table(__file__, "built_in_evaluators_give_stars"))
 def test_built_in_evaluators_give_stars(gate, llm, name, stars, outcome):
     llm.reply = lambda path, body: stars if "You grade the answer" in str(body) else "an answer"
     ran = run(gate, llm, f"  - {{name: n, uses: github/{name}}}")

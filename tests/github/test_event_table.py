@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.each import table
 from support.events import BASE, HEAD, pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
@@ -99,16 +100,7 @@ def test_each_row(job: Job, event: str, whose: str, keys: str, comment: str, onl
 
 @pytest.mark.parametrize(
     ("changed", "pulls"),
-    [
-        ({}, []),
-        ({}, [{"number": 7, "head": {"sha": "e" * 40}}]),  # it has moved on
-        ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}]),
-        ({}, [{"number": "x"}]),
-        ({"event": "push"}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"head_branch": None}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"head_repository": None}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"pull_requests": [{"number": 7}]}, []),  # what the event lists is not believed
-    ],
+    [*table(__file__, "no_pull_request_is_guessed"), ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}])],
 )
 def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: list[dict[str, Any]]) -> None:
     job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")

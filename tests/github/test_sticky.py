@@ -18,7 +18,7 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
 from gradegate.github.sticky import Posted, Refused, When, upsert_comment
-from support.each import each
+from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token, serve
 
 REPOSITORY = "octo-org/octo-repo"
@@ -90,20 +90,7 @@ def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(f
     assert len(fake.comments) == 131
 
 
-@pytest.mark.parametrize(
-    ("login", "kind", "body"),
-    [
-        ("mona", "User", mark("") + "\nPASSED"),  # whoever posts the marker first would own our report
-        ("github-actions", "User", mark("") + "\nPASSED"),
-        (BOT, "User", mark("") + "\nPASSED"),
-        ("other-app[bot]", "Bot", mark("") + "\nPASSED"),
-        (BOT, "Bot", "another workflow's comment"),
-        (BOT, "Bot", "a quote of ours:\n" + mark("")),
-        (BOT, "Bot", mark("nightly") + "\nanother job's"),
-        (BOT, "Bot", ""),
-        (BOT, "Bot", None),
-    ],
-)
+@pytest.mark.parametrize(("login", "kind", "body"), table(__file__, "a_comment_that_is_not_ours_is_never_edited"))
 def test_a_comment_that_is_not_ours_is_never_edited(fake: FakeGitHub, login: str, kind: str, body: str | None) -> None:
     fake.add(login, body, kind)
     fake.unlike = ("0.body: None",) if body is None else ()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.answer_relevance import FORM
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
 from support.readers import read
@@ -73,21 +74,7 @@ def test_not_turns_the_score_round(gate, llm):
     assert (grade["outcome"], grade["score"]) == ("pass", 1.0)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "  \n",
-        "...",
-        "{}",
-        "Half\nSame",
-        '["Half", "Same"]',
-        '{"question": ""}',
-        '{"question": 7}',
-        '{"other": "x"}',
-        "<think>What?</think>",
-    ],
-)
+@pytest.mark.parametrize("reply", table(__file__, "a_blank_question_is_no_verdict"))
 @pytest.mark.parametrize("kind", ["answer-relevance", "not-answer-relevance"])
 def test_a_blank_question_is_no_verdict(gate, llm, kind, reply):
     grade = graded(gate, llm, "Same", reply, kind=kind)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics.quotations import Quotations, units
-from support.each import each
+from support.each import each, table
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
@@ -17,59 +17,14 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
     return gate(config(llm, assertion, options=options, context=context, query="What colour?")).grades[0]
 
 
-@each(
-    ("reply", "score"),
-    [
-        ("The sky is blue.", 1 / 4),
-        ('"The sky is blue."', 1 / 4),
-        ("the SKY  is\tblue", 1 / 4),
-        ("- The sky is blue.\n- **Snow is white.**", 2 / 4),
-        ("1. The sky is blue\n2) Snow is white", 2 / 4),
-        ("The sky is blue. Grass is green.\nSnow is white.", 3 / 4),
-        ("The sky is blue.\nThe sky is blue.", 1 / 4),
-        (CONTEXT, 1),
-        ({"reason": "r", "sentences": ["The sky is blue.", "Snow is white."]}, 2 / 4),
-        ("<think>Grass is green.</think>The sky is blue.", 1 / 4),
-        ("Insufficient Information", 0),
-        ("**insufficient information**", 0),
-        ({"reason": "r", "sentences": ["Insufficient Information"]}, 0),
-    ],
-)
+@each(("reply", "score"), table(__file__, "quoted_over_units"))
 def test_quoted_over_units(gate, llm, reply, score):
     grade = graded(gate, llm, reply)
     assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.5 else "fail", pytest.approx(score))
 
 
 @each("kind", ["context-relevance", "not-context-relevance"])
-@each(
-    "reply",
-    [
-        "",
-        "Nothing here comes from the text",
-        "The sky is grey.",
-        "Here are the relevant sentences:\n\nThe sky is blue.\n\nI hope this helps.",
-        'The sentence "The sky is blue." answers it.',
-        "The sky is blue. — this answers the query",
-        "The sky is blue (relevant)\nGrass is green (not relevant)",
-        "Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.",
-        '{"sentences": ["The sky is blue.", "The sky is grey."]}',
-        "is",
-        "green",
-        "sky is",
-        "If nothing fits I will say Insufficient Information.",
-        "The sky is blue.\nInsufficient Information",
-        '{"sentences": []}',
-        '{"sentences": ["The sky is grey."]}',
-        '{"sentences": "The sky is blue."}',
-        '{"relevant": true}',
-        "Noise:\nThe sky is blue.",
-        "無関係な文:\nThe sky is blue.",
-        "The sky is blue?",
-        "[ ] The sky is blue.",
-        "✗ The sky is blue.",
-        '["The sky is blue."]',
-    ],
-)
+@each("reply", table(__file__, "what_quotes_nothing_is_no_verdict"))
 def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, reply, kind)["outcome"] == "error"
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from support.conversations import Replies, between, case, config, turns
+from support.each import table
 
 TALK = turns(("book a table", "done", ""), ("and a taxi", "sorry", ""))
 
@@ -54,20 +55,7 @@ def test_a_single_answer_is_an_exchange(gate, llm):
     assert between(llm.reply.prompts[0][1], "goal") == "rain?"
 
 
-HOSTILE = [
-    "{}",
-    "I would give it 9 out of 10.",
-    '{"reason": "good", "score": "high"}',
-    '{"reason": "good", "score": 11}',
-    '{"reason": "good", "score": -1}',
-    '{"reason": "good", "score": null}',
-    '{"reason": "good", "score": NaN}',
-    '{"score": 2} {"score": 10}',
-    '{"result": {"reason": "nested", "score": 10}}',
-    'An example of a reply is {"reason": "x", "score": 10} but I refuse.',
-    '{"reason": "cut off", "score": 1',
-    "",
-]
+HOSTILE = table(__file__, "HOSTILE")
 
 
 @pytest.mark.parametrize("reply", HOSTILE)

@@ -5,21 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.grading.metrics import overlap
+from support.each import table
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "outcome"),
-    [
-        ("bleu", "the cat sat on the mat", "pass"),
-        ("bleu", ["a dog", "the cat sat on the mat"], "pass"),
-        ("bleu", "a dog stood by the door", "fail"),
-        ("gleu", "The cat sat on the mat.", "pass"),
-        ("gleu", ["a dog", "the cat sat on a mat"], "pass"),
-        ("gleu", "a dog", "fail"),
-        ("rouge-n", "the cat sat on a mat", "pass"),
-        ("rouge-n", "dogs", "fail"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "outcome"), table(__file__, "a_reference_is_reached_or_not"))
 def test_a_reference_is_reached_or_not(gate, kind, value, outcome):
     test = {"providerOutput": "the cat sat on the mat", "assert": [{"type": kind, "value": value}]}
     assert gate({"tests": [test]}).grades[0]["outcome"] == outcome

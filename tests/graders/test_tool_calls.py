@@ -6,6 +6,7 @@ import shutil
 import pytest
 import yaml
 
+from support.each import table
 from support.fake_llm import chat
 from support.graded import mistakes
 
@@ -107,17 +108,7 @@ def test_f1_of_the_names(gate, llm, value, score, outcome):
     assert grade["score"] == pytest.approx(score)
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ('I look.\n\n{"type": "tool_use", "id": "t", "name": "weather", "input": {}}', "pass"),
-        ('{"functionCall": {"name": "weather", "args": {}}}', "pass"),
-        ("weather", "fail"),
-        ('I would call {"type": "tool_use", "name": "weather"} for that.', "fail"),
-        ('Now:\n[{"functionCall": {"name": "weather"}}]\nDone.', "pass"),
-        ('[{"name": "weather"}]', "pass"),
-    ],
-)
+@pytest.mark.parametrize(("text", "outcome"), table(__file__, "f1_reads_calls_that_a_text_quotes"))
 def test_f1_reads_calls_that_a_text_quotes(gate, text, outcome):
     test = {"providerOutput": text, "assert": [{"type": "tool-call-f1", "value": ["weather"]}]}
     assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
@@ -128,18 +119,7 @@ def test_a_text_of_many_objects_is_read_in_a_moment(gate):
     assert gate({"tests": [test]}).grades[0]["outcome"] == "fail"
 
 
-@pytest.mark.parametrize(
-    ("value", "config", "score"),
-    [
-        (["weather", "now"], {}, 1.0),
-        (["now", "weather"], {}, 1.0),
-        (["weather", "weather"], {}, 0.5),
-        (["now", "weather"], {"should_consider_ordering": True}, 0.5),
-        (["weather"], {"should_exact_match": True}, 0.0),
-        (["now", "weather"], {"should_exact_match": True}, 1.0),
-        (["now", "weather"], {"should_exact_match": True, "should_consider_ordering": True}, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("value", "config", "score"), table(__file__, "the_share_of_the_expected_tools"))
 def test_the_share_of_the_expected_tools(gate, llm, value, config, score):
     grade = graded(gate, llm, call(), call("now", "{}"), kind="tool-correctness", value=value, config=config)
     assert grade["score"] == score

@@ -1,6 +1,7 @@
 import pytest
 
 from support.conversations import Replies, between, case, config, turns
+from support.each import table
 
 TALK = turns(("refund? and a poem?", "yes; no poems", ""), ("who won the cup?", "Italy", ""))
 ASKED = {"refund? and a poem?": ["Can I have a refund?", "Can I have a poem?"], "who won the cup?": ["Who won?"]}
@@ -67,20 +68,7 @@ def test_a_conversation_without_a_question_is_an_error(gate, llm):
     assert (grade["outcome"], "never asked a question" in grade["reason"]) == ("error", True)
 
 
-HOSTILE = [
-    "{}",
-    "helped",
-    {"reason": "x", "verdict": "TP"},
-    {"reason": "x", "verdict": "helped or strayed"},
-    {"reason": "x", "verdict": "helped, no, strayed"},
-    {"reason": "x", "verdict": ["helped"]},
-    {"reason": "x", "verdict": True},
-    {"reason": "x", "verdict": None},
-    '{"verdict": "strayed"} {"verdict": "helped"}',
-    '{"result": {"verdict": "helped"}}',
-    '<example>{"verdict": "helped"}</example>',
-    '{"verdict": "helped"',
-]
+HOSTILE = table(__file__, "HOSTILE")
 
 
 @pytest.mark.parametrize("reply", HOSTILE)

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from support.conversations import Script, case, config, turns
+from support.each import table
 from support.fake_llm import FakeLlm
 
 BASE = turns(("q1", "a1", "doc1"))
@@ -101,16 +102,9 @@ def verdicts(*words: str) -> str:
 @pytest.mark.parametrize(
     ("kind", "reply", "said"),
     [
-        ("verdicts", verdicts("no"), "1 verdict where 3"),
-        ("verdicts", verdicts(), "0 verdicts where 3"),
+        *table(__file__, "tf9_tf10_what_cannot_be_read_is_an_error"),
         ("verdicts", verdicts("yes", "yes", "yes", "yes"), "4 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is not one of yes, no, idk"),
-        ("verdicts", "{}", "has no key `verdicts`"),
-        ("verdicts", "All of them hold.", "not one JSON object alone"),
-        ("claims", "{}", "has no key `claims`"),
-        ("claims", '{"claims": "c1"}', "`claims` is not a list"),
-        ("claims", '{"claims": [""]}', "`claims` is not a list of texts"),
-        ("truths", "none", "not one JSON object alone"),
     ],
 )
 def test_tf9_tf10_what_cannot_be_read_is_an_error(gate, llm: FakeLlm, kind, reply, said):
@@ -282,20 +276,7 @@ def test_model_names_the_grader(gate, llm: FakeLlm):
     assert {body["model"] for body in llm.bodies} == {"gpt-4.1"}
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"window_size": 0}, "`window_size`"),
-        ({"window_size": True}, "`window_size`"),
-        ({"window_size": 1.5}, "`window_size`"),
-        ({"truths_extraction_limit": -1}, "`truths_extraction_limit`"),
-        ({"overlap": "first"}, "`overlap`"),
-        ({"include_reason": "gpt"}, "`include_reason"),
-        ({"windows": 3}, "no option `windows`"),
-        ({"threshold": "high"}, "`threshold`"),
-        ({"model": 4}, "`model` is not text"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), table(__file__, "a_wrong_option_is_a_mistake_before_any_call"))
 def test_a_wrong_option_is_a_mistake_before_any_call(gate, llm: FakeLlm, options, said):
     ran = gate(config(llm, case(BASE, config=options)))
     assert ran.code == 2

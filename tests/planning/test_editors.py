@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.grading.grader import GRADERS
-from support.each import each
+from support.each import each, table
 from support.language_server import Editor, editor
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("language server")]
@@ -26,19 +26,12 @@ def server() -> Iterator[Editor]:
 @each(
     ("text", "marks"),
     [
-        (ASSERT + "      - type: contains\n        value: hi\n", []),
-        (ASSERT + "      - type: not-contains\n        value: '{{q}} of {{env.X}}'\n", []),
-        (ASSERT + "      - {type: trajectory:tool-used, value: '{{tools}}'}\n", []),
-        (ASSERT + "      - {type: goal-accuracy, threshold: none, blocking: no}\n", []),
-        (ASSERT + "      - $ref: '#/assertionTemplates/kind'\n", []),
-        ("gate:\n  confirm: off\n  rules: [{name: x, min-pass-rate: 0.95}]\n", []),
-        ("x-anchors: {kind: &kind {type: equals, value: x}}\n" + ASSERT + "      - {<<: *kind, weight: 2}\n", []),
+        *table(__file__, "what_is_marked"),
         ("gate:\n  rules:\n    - name: x\n      min-pass-rate: 95\n", [(5, "Value is above the maximum of 1.")]),
         ("gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n      min-score: 0.5\n", [(4, "Property min-pass-rte is not allowed.")]),
         ("gate:\n  rules:\n    - name: x\n", [(4, 'Missing property "min-pass-rate".')]),
         (ASSERT + "      - {type: g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
         (ASSERT + "      - {type: not-g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
-        (ASSERT + "      - {type: latency, threshold: 700}\n", []),
         (ASSERT + "      - {type: contains}\n", [(5, 'Missing property "value".')]),
         (ASSERT + "      - {type: equals, value: x, threshhold: 1}\n", [(5, "Property threshhold is not allowed.")]),
         (ASSERT + "      - {type: turn-relevancy, config: {windows: 1}}\n", [(5, "Property windows is not allowed.")]),

@@ -8,22 +8,7 @@ from support.fake_llm import FakeLlm
 from support.graded import mistakes
 
 
-@each(
-    ("template", "names"),
-    [
-        ("{{ a }} {{ b.c }} {{ d | upper }}", "a b d"),
-        ("{% if a %}{{ a }}{% endif %}", ""),
-        ("{% if a.b == 1 %}x{% elif c %}{{ d }}{% endif %}", "d"),
-        ("{{ a | default('x') }} {{ b | d('x') | upper }}", ""),
-        ("{{ a or 'x' }} {{ b and b.c }}", ""),
-        ("{{ a if b else c }}", "a c"),
-        ("{{ a is defined }}", ""),
-        ("{% for x in xs %}{{ x }} {{ loop.index }}{% endfor %}", "xs"),
-        ("{% set total = n %}{{ total }} {{ [3] }}", "n"),
-        ("{% raw %}{{ a }}{% endraw %}{# {{ b }} #}", ""),
-        ("no template", ""),
-    ],
-)
+@each(("template", "names"), table(__file__, "what_a_template_does_not_work_without_2"))
 def test_what_a_template_does_not_work_without(template, names):
     assert needs(template) == frozenset(names.split())
 

@@ -35,17 +35,7 @@ def notes(ran):
     return ran.out
 
 
-FILTERS = [
-    ("group", ["group:a", "group:b", "group"]),
-    ("group:", ["group:a", "group:b"]),
-    ("group:*", ["group:a", "group:b"]),
-    ("group*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
-    ("gro*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
-    ("*", LABELS),
-    ("group:a", ["group:a"]),
-    ("groupX", ["groupX"]),
-    ("other", ["other"]),
-]
+FILTERS = table(__file__, "FILTERS")
 
 
 @each(("pattern", "labels"), FILTERS)
@@ -121,17 +111,7 @@ def test_the_same_mistake_at_many_lines_is_said_once(gate):
     assert f"does not have (also at {others} and 1 more)" in said
 
 
-@each(
-    ("tests", "note"),
-    [
-        ([{"assert": [{**PASSES, "weight": 0}]}], "every assertion has `weight: 0`, so no failure counts"),
-        ([{}, {"assert": [{**PASSES, "weight": 0}]}], None),
-        ([{"threshold": 0}], "the test can never fail: its threshold is 0"),
-        ([{"threshold": 0.001}], None),
-        ([{}, {"assert": []}], "the test asserts nothing: its answer is not checked"),
-        ([{}], None),
-    ],
-)
+@each(("tests", "note"), table(__file__, "what_can_never_fail_is_said"))
 def test_what_can_never_fail_is_said(gate, tests, note):
     said = notes(gate(config(*tests)))
     kinds = ("no failure counts", "can never fail", "asserts nothing")
@@ -141,15 +121,7 @@ def test_what_can_never_fail_is_said(gate, tests, note):
 
 @each(
     ("asserts", "rules", "note"),
-    [
-        ([{**PASSES, "threshold": "none"}], None, "every assertion only advises"),
-        ([{**PASSES, "blocking": False}, {**PASSES, "threshold": "none"}], None, "every assertion only advises"),
-        ([{**PASSES, "blocking": False}, {**PASSES, "weight": 0}], None, "every assertion only advises"),
-        ([{"type": "assert-set", "assert": [{**PASSES, "threshold": "none"}]}], None, "every assertion only advises"),
-        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}], "every rule of the gate has `blocking: false`"),
-        ([PASSES, {**PASSES, "threshold": "none"}], None, None),
-        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}, {"name": "s", "min-pass-rate": 1}], None),
-    ],
+    table(__file__, "a_gate_that_nothing_can_block_is_said"),
 )  # fmt: skip
 def test_a_gate_that_nothing_can_block_is_said(gate, asserts, rules, note):
     said = notes(gate(config({"assert": asserts}, **({"gate": {"rules": rules}} if rules else {}))))

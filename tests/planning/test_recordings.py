@@ -496,12 +496,7 @@ def test_results_of_promptfoo_are_joined_by_prompt_and_variables_and_provider(gr
 CALL = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"properties": {"x": {"type": "integer"}}}}}]
 ABOUT_CALLS = [
-    {"type": "trajectory:tool-used", "value": "other"},
-    {"type": "trajectory:tool-sequence", "value": ["other"]},
-    {"type": "trajectory:tool-args-match", "value": {"name": "other", "args": {}}},
-    {"type": "trajectory:step-count", "value": {"max": 0}},
-    {"type": "tool-call-f1", "value": ["other"]},
-    {"type": "tool-correctness", "value": ["other"]},
+    *table(__file__, "ABOUT_CALLS"),
     {"type": "is-valid-openai-tools-call", "config": {"tools": TOOLS}},
     {"type": "is-valid-function-call", "config": {"tools": TOOLS}},
 ]

@@ -2,6 +2,7 @@ import pytest
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.conversation import Message
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
 
@@ -39,18 +40,7 @@ def test_tokens_that_went_through_the_cache_count(llm: FakeLlm):
     assert ask(sonnet(llm)).usage.prompt_tokens == 57
 
 
-@pytest.mark.parametrize(
-    ("model", "version"),
-    [
-        ("claude-sonnet-4-5", "2023-06-01"),
-        ("claude-sonnet-4-20250514", "2023-06-01"),
-        ("claude-3-5-haiku-latest", "2023-06-01"),
-        ("claude-opus-4-6", "2023-06-01"),
-        ("claude-opus-4-7", "2026-10-21"),
-        ("claude-sonnet-5-5", "2026-10-21"),
-        ("claude-fable-5-1", "2026-10-21"),
-    ],
-)
+@pytest.mark.parametrize(("model", "version"), table(__file__, "temperature_goes_to_the_models_and_in_the_version_that_have_one"))
 def test_temperature_goes_to_the_models_and_in_the_version_that_have_one(llm: FakeLlm, model: str, version: str):
     llm.reply = lambda path, body: SO
     ask(sonnet(llm, model))

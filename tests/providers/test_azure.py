@@ -1,6 +1,7 @@
 import pytest
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path
 
@@ -50,16 +51,7 @@ def test_the_price_is_that_of_the_model_behind_the_deployment(llm: FakeLlm):
     assert ask(azure(llm)).usage.known_cost is None
 
 
-BLOCKED = {
-    "error": {
-        "message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
-        "type": None,
-        "param": "prompt",
-        "code": "content_filter",
-        "status": 400,
-        "innererror": {"code": "ResponsibleAIPolicyViolation"},
-    }
-}
+BLOCKED = table(__file__, "BLOCKED")
 
 
 def test_a_blocked_prompt_is_a_refusal_and_costs_one_call(llm: FakeLlm):

@@ -16,6 +16,7 @@ from gradegate.errors import ConfigError, ProviderError
 from gradegate.values.conversation import Message
 from support import clouds as fake
 from support.clouds import Seen, world
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, ask, build, converse, headers, path, refusing
 
@@ -74,15 +75,7 @@ def test_a_conversation_with_an_image_and_a_shape(llm: FakeLlm):
 
 @pytest.mark.parametrize(
     ("written", "config"),
-    [
-        ("bedrock:converse:amazon.nova-lite-v1:0", {"maxTokens": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}),
-        ("bedrock:amazon.nova-lite-v1:0", {"interfaceConfig": {"max_new_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stopSequences": ["x"]}}),
-        ("bedrock:amazon.titan-text-premier-v1:0", {"textGenerationConfig": {"maxTokenCount": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}}),
-        ("bedrock:meta.llama3-1-8b-instruct-v1:0", {"max_gen_len": 7, "temperature": 0.5, "top_p": 0.9, "stop": "x"}),
-        ("bedrock:completion:anthropic.claude-v2", {"max_tokens_to_sample": 7, "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["x"]}),
-        ("bedrock:openai.gpt-oss-20b-1:0", {"max_completion_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stop": ["x"]}),
-        ("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0", {"inferenceConfig": {"maxTokens": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}, "max_tokens": 9}),
-    ],
+    table(__file__, "the_options_of_every_vendors_models_are_those_of_converse"),
 )  # fmt: skip
 def test_the_options_of_every_vendors_models_are_those_of_converse(llm: FakeLlm, written, config):
     """What has Converse's own name wins over another."""
@@ -107,21 +100,7 @@ TOOLS = [
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize(
-    ("choice", "sent"),
-    [
-        (None, None),
-        ("auto", {"auto": {}}),
-        ("any", {"any": {}}),
-        ("required", {"any": {}}),
-        ({"tool": {"name": "find"}}, {"tool": {"name": "find"}}),
-        ({"type": "function", "function": {"name": "find"}}, {"tool": {"name": "find"}}),
-        ({"type": "tool", "name": "find"}, {"tool": {"name": "find"}}),
-        ({"any": {}}, {"any": {}}),
-        ({"mode": "required"}, {"any": {}}),
-        ({"mode": "tool", "toolName": "find"}, {"tool": {"name": "find"}}),
-    ],
-)
+@pytest.mark.parametrize(("choice", "sent"), table(__file__, "tools_may_be_written_as_any_vendor_does"))
 def test_tools_may_be_written_as_any_vendor_does(llm: FakeLlm, tool, choice, sent):
     provider = bedrock(llm, tools=[tool], **({"toolChoice": choice} if choice else {}))
     ask(provider)
@@ -348,18 +327,7 @@ def test_credentials_of_the_config_win_over_all(gate, cloud, monkeypatch):
     assert bearer(cloud.seen[-1])["X-Amz-Credential"].startswith("AKIA-2/")
 
 
-FOREIGN = [
-    {"endpoint": "https://evil.example.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com.evil.example.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com@evil.example.com"},
-    {"endpoint": "http://bedrock-runtime.us-east-1.amazonaws.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com:8443"},
-    {"endpoint": "https://bedrock-runtime.s3.amazonaws.com"},
-    {"endpoint": "https://bedrock-runtime.s3-us-west-2.amazonaws.com"},
-    {"region": "x.evil.example.com/"},
-    {"region": "us-east-1.evil"},
-    {"region": "evil.example.com#"},
-]
+FOREIGN = table(__file__, "FOREIGN")
 
 
 @pytest.mark.parametrize("options", FOREIGN)

@@ -2,6 +2,7 @@ import pytest
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.conversation import Message
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, PIXEL, SCHEMA, URL, ask, build, headers, path, refusing
 
@@ -169,17 +170,7 @@ def test_no_key_is_a_mistake_before_any_call():
     assert str(caught.value).startswith("promptfooconfig.yaml:7: no key for `openai:gpt-4o-mini` -> set OPENAI_API_KEY")
 
 
-@pytest.mark.parametrize(
-    ("config", "env", "host"),
-    [
-        ({}, {}, "api.openai.com"),
-        ({"apiHost": "gate.example.com"}, {}, "gate.example.com"),
-        ({"apiBaseUrl": "https://a.example.com:8443/v1/"}, {"OPENAI_API_HOST": "b.example.com"}, "a.example.com:8443"),
-        ({}, {"OPENAI_API_HOST": "b.example.com"}, "b.example.com"),
-        ({}, {"OPENAI_BASE_URL": "https://user:pw@c.example.com/v1"}, "c.example.com"),
-        ({"apiBaseUrl": "https://{{ env.WHERE }}/v1"}, {"WHERE": "d.example.com"}, "d.example.com"),
-    ],
-)
+@pytest.mark.parametrize(("config", "env", "host"), table(__file__, "reports_show_where_the_key_goes"))
 def test_reports_show_where_the_key_goes(config, env, host):
     assert build("openai:gpt-4o-mini", config, OPENAI_API_KEY="sk-1", **env).host == host
 

@@ -1,6 +1,7 @@
 import pytest
 
 from gradegate.errors import ProviderError, Trouble
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import build, embeddings, headers, path
 
@@ -42,17 +43,8 @@ def test_more_texts_than_a_request_may_hold_are_asked_in_turn(llm: FakeLlm):
 @pytest.mark.parametrize(
     "answer",
     [
-        {},
-        {"data": []},
-        {"data": [{"index": 0, "embedding": [1]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 2, "embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": []}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": None}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": ["0.1"]}]},
+        *table(__file__, "vectors_that_are_missing_or_no_vectors_are_no_answer"),
         {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [float("nan")]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": "AACAPw=="}]},
     ],
 )
 def test_vectors_that_are_missing_or_no_vectors_are_no_answer(llm: FakeLlm, answer: dict):

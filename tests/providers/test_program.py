@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from support.each import table
+
 ALLOW = "--allow-exec"
-FINE = {"type": "contains", "value": ""}
 
 
 def config(provider: object, *assertions: dict, **more: object) -> dict:
@@ -59,21 +60,7 @@ def test_a_cost_that_it_does_not_say_is_unknown(gate):
     assert "costs is not known" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("return {'error': 'no luck'}", "no luck"),
-        ("return {'error': 'no luck', 'output': 'a'}", "no luck"),
-        ("return 'text'", "returned no dict with `output` or `error`"),
-        ("return None", "returned no dict with `output` or `error`"),
-        ("return {}", "returned no dict with `output` or `error`"),
-        ("return {'output': None}", "answered with nothing"),
-        ("return {'output': ''}", "empty text"),
-        ("raise KeyError('x')", "KeyError: 'x'"),
-        ("import os; os._exit(9)", "ended with 9"),
-        ("return {'output': 'a', 'metadata': {'x': 'y' * 300_000}}", "characters of metadata"),
-    ],
-)
+@pytest.mark.parametrize(("body", "said"), table(__file__, "what_is_no_answer_is_an_error"))
 def test_what_is_no_answer_is_an_error(gate, body, said):
     ran = gate(config("file://app.py", {"type": "not-contains", "value": "x"}), ALLOW, **{"app.py": f"def call_api(*args): {body}\n"})
     assert ran.code == 3

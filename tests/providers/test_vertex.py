@@ -8,6 +8,7 @@ import pytest
 from gradegate.errors import ConfigError
 from support import clouds as fake
 from support.clouds import ACCOUNT, FEDERATED, OF_ACCOUNT, PROVIDER, RUNNER, Seen, google_file, world
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import SCHEMA, ask, build, claude, gemini, headers, path
 
@@ -234,17 +235,7 @@ def test_without_an_identity_token_the_message_says_what_to_allow(gate, cloud, m
     assert "permissions: id-token: write" in ran.err
 
 
-@pytest.mark.parametrize(
-    "base",
-    [
-        "https://evil.example.com",
-        "http://aiplatform.googleapis.com",
-        "https://aiplatform.googleapis.com.evil.example.com",
-        "https://evil-aiplatform.googleapis.com",
-        "https://bucket.storage.googleapis.com",
-        "https://aiplatform.googleapis.com/v1/projects/x?",
-    ],
-)
+@pytest.mark.parametrize("base", table(__file__, "no_token_goes_to_a_foreign_host"))
 def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, base):
     put(monkeypatch, tmp_path, google_file())
     for allowed in ((), ("--allowed-hosts", "evil.example.com")):

@@ -10,6 +10,7 @@ from gradegate.asking import httpbody, httpreply
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.response import Response
 from gradegate.values.conversation import IS_DATA, Message
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import ask, build, headers, path
@@ -299,19 +300,7 @@ def test_any_text_is_a_path_or_a_mistake(text: str):
         assert isinstance(httpreply.parse(text), httpreply.Extract | httpreply.Computed)
 
 
-@pytest.mark.parametrize(
-    ("config", "what"),
-    [
-        ({"body": {"q": "{{prompt}}"}}, "`http` has no `url`"),
-        ({"url": "https://host/x", "body": {"q": "always the same"}}, "the same request -> put {{prompt}} into `body`"),
-        ({"url": "https://host/x", "body": {"q": "{{ env.A | default('x') }}"}}, "the same request"),
-        ({"url": "https://host/x", "body": "{{ prompt"}, "unexpected end"),
-        ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is not an address for `http`"),
-        ({"request": "POST / HTTP/1.1"}, "`request` of `http` is not supported -> write it as `url`"),
-        ({"url": "https://host/{{prompt}}", "sessionParser": "x"}, "`sessionParser` of `http` is not supported"),
-        ({"url": "https://host/{{prompt}}", "boddy": {}}, 'has no option `boddy` -> did you mean "body"?'),
-    ],
-)
+@pytest.mark.parametrize(("config", "what"), table(__file__, "mistakes_before_any_call"))
 def test_mistakes_before_any_call(config, what):
     with pytest.raises(ConfigError) as caught:
         build("http", config)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.deciding.chances import lead
+from support.each import table
 from support.patience import PATIENCE
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
@@ -555,18 +556,7 @@ def test_a_rule_that_bears_a_new_failure_bears_a_contradiction(torn):
     assert [grade["outcome"] for grade in ran.grades] == ["error", "pass"]
 
 
-@pytest.mark.parametrize(
-    ("rules", "said"),
-    [
-        ([NEW], TORN),
-        ([{**NEW, "max-new-failures": 1}, {"name": "all", "min-pass-rate": 0.1}], TORN),
-        ([{**NEW, "max-new-failures": 1, "min-pass-rate": 1}], TORN),
-        ([{**NEW, "max-new-failures": 1, "max-drop": 0.9}], TORN),
-        ([{**NEW, "max-new-failures": 1}], "EP"),
-        ([{**NEW, "max-new-failures": 1}], "FFEEPP"),
-        ([{**NEW, "max-new-failures": 1}], "FF" + "PF" * 8),
-    ],
-)
+@pytest.mark.parametrize(("rules", "said"), table(__file__, "what_could_not_be_told_in_any_other_way_stays_an_error"))
 def test_what_could_not_be_told_in_any_other_way_stays_an_error(torn, rules, said):
     ran = torn(*rules, said=said)
     assert (ran.code, ran.results["outcome"]) == (3, "inconclusive")

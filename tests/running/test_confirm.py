@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.each import table
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, case_in, flipping, scripted, suite
 
@@ -86,17 +87,7 @@ def test_votes_are_kept_and_the_winners_give_score_and_reason(gate, llm):
 # --- which grades ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "assertion",
-    [
-        {"type": "llm-rubric", "value": "x", "blocking": False},
-        {"type": "llm-rubric", "value": "x", "weight": 0},
-        {"type": "llm-rubric", "value": "x", "confirm": "off"},
-        {"type": "llm-rubric", "value": "x", "confirm": False},
-        {"type": "contains", "value": "no such text"},
-        {"type": "not-assert-set", "assert": [{"type": "not-llm-rubric", "value": "x"}]},
-    ],
-)
+@pytest.mark.parametrize("assertion", table(__file__, "what_does_not_count_or_asks_no_model_is_never_asked_again"))
 def test_what_does_not_count_or_asks_no_model_is_never_asked_again(gate, llm, assertion):
     llm.reply = lambda path, body: BAD
     ran = gate(suite(llm.spec(), 4, assertion), confirm="")

@@ -7,6 +7,7 @@ import pytest
 
 from gradegate.asking.provider import PROVIDERS
 from support.conversations import Script, case, config, turns
+from support.each import table
 from support.fake_llm import FakeLlm
 
 RECORDED = turns(("q1", "c1", "d1"))
@@ -67,17 +68,7 @@ def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
     assert any("d1" in prompt for kind, prompt in llm.reply.prompts if kind == "truths")
 
 
-@pytest.mark.parametrize(
-    ("conversation", "said"),
-    [
-        ([], "`turns` is empty"),
-        ([{"role": "system", "content": "x"}], "promptfooconfig.yaml:10: `role` must be 'user' or 'assistant'"),
-        ([{"role": "user"}], "`content` is missing"),
-        ([{"role": "user", "content": "q", "context": []}], "unknown key `context`"),
-        ([{"role": "assistant", "content": "Hello!"}], "has no complete exchange"),
-        ([{"role": "assistant", "content": "Hello!"}, {"role": "user", "content": "q"}], "has no complete exchange"),
-    ],
-)
+@pytest.mark.parametrize(("conversation", "said"), table(__file__, "a_conversation_that_cannot_be_graded_is_a_mistake"))
 def test_a_conversation_that_cannot_be_graded_is_a_mistake(gate, llm: FakeLlm, conversation, said):
     ran = gate(config(llm, case(conversation), providers=["echo"]))
     assert ran.code == 2

@@ -8,6 +8,7 @@ from gradegate.grading.metrics.context import resolve
 from gradegate.running import transforms
 from gradegate.texts.transform import parse
 from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
+from support.each import table
 
 
 def config(*assertions, provider="echo", **options):
@@ -90,17 +91,7 @@ def test_variables_are_made_before_the_prompt_is(gate):
     assert ran.cases[0]["vars"] == {"q": "a", "more": "ab", "n": 1}
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"transform": "const a = 1;\na"}, "`transform`: it returns nothing"),
-        ({"transform": "fetch('x')"}, "`transform`: `fetch` asks the network"),
-        ({"transform": "file://none.js"}, "does not exist"),
-        ({"transform": "file://t.py"}, "`t.py` does not exist"),
-        ({"transformVars": "vars.q.a.b"}, "`transformVars`: it throws TypeError"),
-        ({"transformVars": "'text'"}, "`transformVars` gives no object"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), table(__file__, "what_cannot_work_is_a_mistake"))
 def test_what_cannot_work_is_a_mistake(gate, options, words):
     ran = gate(config(js("true"), **options))
     assert (ran.code, words in ran.err) == (2, True), ran.err
