@@ -178,16 +178,7 @@ def test_a_config_names_no_account(gate, cloud, monkeypatch):
     assert (ran.code, "evil.example.com" in cloud.hosts) == (0, False)
 
 
-@pytest.mark.parametrize(
-    ("env", "words"),
-    [
-        ({"OPENAI_SERVICE_ACCOUNT_ID": ""}, "OPENAI_SERVICE_ACCOUNT_ID is not set -> set it, or set OPENAI_API_KEY"),
-        ({"OPENAI_SERVICE_ACCOUNT_ID": "a b"}, "OPENAI_SERVICE_ACCOUNT_ID is no identifier"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_URL": ""}, "permissions: id-token: write` (pull requests of forks get none)"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_TOKEN": ""}, "permissions: id-token: write` (pull requests of forks get none)"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_URL": "http://h/?x"}, "ACTIONS_ID_TOKEN_REQUEST_URL is no https address"),
-    ],
-)
+@pytest.mark.parametrize(("env", "words"), table(__file__, "what_is_not_set_up_is_a_mistake_before_any_call"))
 def test_what_is_not_set_up_is_a_mistake_before_any_call(gate, cloud, monkeypatch, env, words):
     setenv(monkeypatch, **{**IDS["openai"], **env})
     ran = gate(config("openai:chat:m"))

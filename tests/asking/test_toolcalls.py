@@ -1,7 +1,5 @@
 """Tool calls of every vendor in one form, and the tools that they may call."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,32 +16,14 @@ def test_calls_of_every_vendor_have_one_form(call, identity):
     assert told([call]) == told(call) == [uniform(call)]
 
 
-@pytest.mark.parametrize(
-    ("call", "name", "kind"),
-    [
-        ({"type": "web_search_call", "id": "w", "action": {"query": "x"}}, "web_search", "web_search_call"),
-        ({"type": "mcp_call", "name": "lookup", "arguments": "{}"}, "lookup", "mcp_call"),
-        ({"type": "custom_tool_call", "name": "sql", "input": "select 1"}, "sql", "custom_tool_call"),
-        ({"type": "function", "function": {}}, "", "function"),
-        ({}, "", "function"),
-    ],
-)
+@pytest.mark.parametrize(("call", "name", "kind"), table(__file__, "what_is_no_function_of_the_caller_keeps_its_type"))
 def test_what_is_no_function_of_the_caller_keeps_its_type(call, name, kind):
     uniformed = uniform(call)
     assert (uniformed["function"]["name"], uniformed["type"]) == (name, kind)
     assert isinstance(uniformed["function"]["arguments"], str)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps([{"id": "c", "type": "function", "function": WEATHER}]),
-        json.dumps({"content": "one moment", "tool_calls": [{"function": WEATHER}]}),
-        json.dumps({"function_call": WEATHER}),
-        json.dumps({"toolCall": {"functionCalls": [{"name": "weather", "args": {"city": "Bern"}}]}}),
-        "\n " + json.dumps(WEATHER),
-    ],
-)
+@pytest.mark.parametrize("text", table(__file__, "a_text_may_consist_of_calls"))
 def test_a_text_may_consist_of_calls(text):
     assert [call["function"] for call in written(text)] == [WEATHER]
 

@@ -31,16 +31,7 @@ def test_a_slip_of_the_pen_is_asked_about(written, near):
     assert nearest(written) == f'did you mean "{near}"?'
 
 
-@pytest.mark.parametrize(
-    ("written", "url"),
-    [
-        ("localhost:8000", "http://localhost:8000"),
-        ("localhost:8000/v1", "http://localhost:8000/v1"),
-        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
-        ("api.example.com/v1/chat", "https://api.example.com/v1/chat"),
-        ("gateway.example:8443", "https://gateway.example:8443"),
-    ],
-)
+@pytest.mark.parametrize(("written", "url"), table(__file__, "an_address_is_an_application_or_a_server_of_openais_api"))
 def test_an_address_is_an_application_or_a_server_of_openais_api(written, url):
     said = nearest(written)
     assert f"write {url} and a `body`" in said
@@ -105,16 +96,7 @@ def test_an_agent_with_many_options_is_one_mistake(gate):
     assert "1 mistake; nothing was asked" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("openai:chatt:gpt-5", "openai:chat:gpt-5"),
-        ("openai:response:gpt-5", "openai:responses:gpt-5"),
-        ("anthropic:message:claude-haiku-4-5", "anthropic:messages:claude-haiku-4-5"),
-        ("mistral:Chat:m", "mistral:chat:m"),
-        ("ollama:embeding:m:8b", "ollama:embedding:m:8b"),
-    ],
-)
+@pytest.mark.parametrize(("written", "meant"), table(__file__, "a_near_miss_of_a_form_is_no_name_of_a_model"))
 def test_a_near_miss_of_a_form_is_no_name_of_a_model(written, meant):
     with pytest.raises(ConfigError, match=f'did you mean "{meant}"'):
         check(ProviderSpec(written))

@@ -88,15 +88,7 @@ def test_of_many_the_first_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert said.endswith("and 70 more\n")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "cure"),
-    [
-        ("Moves too Oslo", "the nearest: `Moves to Oslo`"),
-        ("26", "name one of its 25 cases, #1 the first"),
-        ("", "name one of its 25 cases, #1 the first"),
-        ("qqq", "name one of its 25 cases, #1 the first"),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "cure"), table(__file__, "where_none_matches_the_nearest_is_named"))
 def test_where_none_matches_the_nearest_is_named(capsys: pytest.CaptureFixture[str], wanted: str, cure: str) -> None:
     assert f"results.json: no case matches `{wanted}` -> {cure}\n" in told(capsys, wanted, code=2)
 

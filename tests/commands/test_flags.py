@@ -49,15 +49,7 @@ def test_a_test_for_a_provider_that_is_left_out_is_not_run(gate):
     assert described(gate(config(tests=tests), "--filter-providers", "two")) == ["beta"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--filter-metadata", "tags=none"], "--filter-metadata 'tags=none' matches no test of"),
-        (["--filter-providers", "none"], "--filter-providers 'none' matches no provider of"),
-        (["--filter-providers", "("], "--filter-providers is not a regular expression"),
-        (["--filter-pattern", "none"], "--filter-pattern 'none' matches no test of"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "a_filter_that_leaves_nothing_is_a_mistake_and_never_green"))
 def test_a_filter_that_leaves_nothing_is_a_mistake_and_never_green(gate, arguments, said):
     assert said in mistakes(gate(config(), *arguments))
 

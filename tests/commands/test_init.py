@@ -123,15 +123,7 @@ def test_what_a_program_answers_goes_the_way_of_the_workflow(begun):
     assert begun.do("run", "--answers", "answers.jsonl")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("provider", "keys"),
-    [
-        ("anthropic:messages:m", ["ANTHROPIC_API_KEY"]),
-        ("google:m", ["GOOGLE_API_KEY"]),
-        ("groq:m", ["GROQ_API_KEY"]),
-        ("ollama:chat:m", None),
-    ],
-)
+@pytest.mark.parametrize(("provider", "keys"), table(__file__, "the_workflow_hands_over_the_keys_of_the_models_that_were_named"))
 def test_the_workflow_hands_over_the_keys_of_the_models_that_were_named(begun, provider, keys):
     assert begun.do("init", "--provider", provider)[0] == 0
     (gate,) = yaml.safe_load(begun.files[WORKFLOW])["jobs"].values()
@@ -302,16 +294,7 @@ def test_all_files_that_are_there_are_named_together(begun):
     assert "prompt.txt" not in err
 
 
-@pytest.mark.parametrize(
-    ("link", "what"),
-    [
-        ("recorded", "`recorded` is a symbolic link"),
-        (".github", "`.github` is a symbolic link"),
-        (".github/workflows", "`.github/workflows` is a symbolic link"),
-        (WORKFLOW, f"`{WORKFLOW}` is there already"),
-        ("prompt.txt", "`prompt.txt` is there already"),
-    ],
-)
+@pytest.mark.parametrize(("link", "what"), table(__file__, "no_link_is_followed"))
 @pytest.mark.parametrize("leads", ["elsewhere", "nowhere", "loop"])
 def test_no_link_is_followed(begun, tmp_path_factory, link, what, leads):
     elsewhere = tmp_path_factory.mktemp("elsewhere")

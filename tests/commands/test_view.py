@@ -112,16 +112,7 @@ def test_where_no_browser_is_the_path_is_said(folder: Path, environ: dict[str, s
     assert "open the page by hand" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("links", "kept"),
-    [
-        ({}, True),
-        ({"server": "javascript:alert(1)//"}, False),
-        ({"server": "https://evil.test/?"}, False),
-        ({"repository": "../../x/y"}, False),
-        ({"commit": "main#"}, False),
-    ],
-)
+@pytest.mark.parametrize(("links", "kept"), table(__file__, "a_page_leads_where_its_run_was_and_nowhere_else"))
 def test_a_page_leads_where_its_run_was_and_nowhere_else(folder: Path, links: dict[str, str], kept: bool) -> None:
     document = json.loads((folder / "results.json").read_text())
     document["links"] |= links

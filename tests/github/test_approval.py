@@ -11,7 +11,7 @@ import pytest
 from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
-from support.each import each
+from support.each import each, table
 from support.fake_github import FakeGitHub, serve
 
 LABEL = "gate-approved"
@@ -171,15 +171,7 @@ def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, eve
     assert (decided.by, why in decided.why) == ("", True)
 
 
-@pytest.mark.parametrize(
-    "actor",
-    [
-        {"login": "renamed", "id": 101, "type": "User"},
-        {"login": "mona", "id": 5, "type": ""},
-        {"login": "x[bot]", "id": 6, "type": "Bot"},
-        {"login": "renamed-too", "id": 102, "type": "User"},
-    ],
-)
+@pytest.mark.parametrize("actor", table(__file__, "an_account_is_known_by_its_id_and_a_person_says_so"))
 def test_an_account_is_known_by_its_id_and_a_person_says_so(fake: FakeGitHub, actor: dict) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.timeline[0]["actor"] |= actor

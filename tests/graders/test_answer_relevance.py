@@ -24,16 +24,7 @@ def graded(gate, llm, *questions, kind="answer-relevance", **more):
     return gate(config(llm, {"type": kind, **more}, **variables)).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("questions", "score"),
-    [
-        (("Same", "Same", "Same"), 1.0),
-        (("Same", "Half", "Off"), 1.6 / 3),
-        (("Off", "Off", "Off"), 0.0),
-        (('{"question": "Half"}', '["Half"]', "**Half**"), 0.6),
-        (("<think>hm</think>Half", "```\nHalf\n```", " Half\n"), 0.6),
-    ],
-)
+@pytest.mark.parametrize(("questions", "score"), table(__file__, "the_mean_similarity_of_three_questions"))
 def test_the_mean_similarity_of_three_questions(gate, llm, questions, score):
     grade = graded(gate, llm, *questions)
     assert grade["score"] == pytest.approx(score)

@@ -24,16 +24,7 @@ def test_a_label_that_the_model_does_not_know_is_said(gate, llm):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [
-        {},
-        {"friendly": math.nan},
-        {"friendly": math.inf},
-        {"friendly": 95},  # a share in per cent, or no share at all
-        {"friendly": -5},
-        {"friendly": 0.9, "rude": 1.01},
-        (401, {"error": "bad key"}),
-    ],
+    "labels", [*table(__file__, "no_labels_is_an_error_also_under_not"), {"friendly": math.nan}, (401, {"error": "bad key"})]
 )
 @pytest.mark.parametrize("kind", ["classifier", "not-classifier"])
 def test_no_labels_is_an_error_also_under_not(gate, llm, kind, labels):

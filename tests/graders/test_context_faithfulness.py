@@ -31,21 +31,9 @@ def test_no_verdicts_for_two_statements(text):
     assert said(text, 2) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("One.\nTwo.", ("One.", "Two.")),
-        ("1. One.\n2. Two.", ("One.", "Two.")),
-        ("**1.** One.\n**2.** Two.", ("One.", "Two.")),
-        ("- one\n- two", ("one", "two")),
-        ('{"statements": ["One.", "Two."]}', ("One.", "Two.")),
-        ('["One.", "Two."]', ("One.", "Two.")),
-        ("No dogs are allowed.", ("No dogs are allowed.",)),
-        ("2024 was hot.", ("2024 was hot.",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "statements"))
 def test_statements(text, expected):
-    assert read(items("statements"), text) == expected
+    assert list(read(items("statements"), text)) == expected
 
 
 @pytest.mark.parametrize("text", ["", " ", "None", "Statements:\n- One.", "- \n- ", "[]", '["a", 1]', '{"statements": ["Cut off.', '{"statements": []}', '{"statements": ["a", ""]}', '{"statements": "a"}'])  # fmt: skip

@@ -8,7 +8,6 @@ from support.each import each, table
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
-LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"
 
 
 def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=None, **more):
@@ -29,21 +28,7 @@ def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, reply, kind)["outcome"] == "error"
 
 
-@each(
-    ("context", "reply", "score"),
-    [
-        (LINES, "The sky is blue", 1 / 3),
-        (LINES, "The sky is blue. Grass is green.", 2 / 3),
-        (LINES, "Snow is white", 1 / 3),  # a part of a line
-        (LINES, "Snow is white\nwhite, and cold", 1 / 3),  # two parts of one
-        (LINES, '{"sentences": ["Snow is white", "is white, and cold", "snow is white"]}', 1 / 3),
-        (LINES, "Snow is white\nThe sky is blue\nwhite, and cold", 2 / 3),
-        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue.", 1 / 2),
-        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue. It is high.\nGrass is green.", 1),
-        ("1. The sky is blue. 2. Grass is green.", "Grass is green.", 1 / 2),
-        ("空は青いです。草は緑です。雪は白いです。", "草は緑です。", 1 / 3),
-    ],
-)
+@each(("context", "reply", "score"), table(__file__, "units_are_chunks_lines_or_sentences"))
 def test_units_are_chunks_lines_or_sentences(gate, llm, context, reply, score):
     grade = graded(gate, llm, reply, context=context, options={"disableVarExpansion": True})
     assert grade["score"] == pytest.approx(score)

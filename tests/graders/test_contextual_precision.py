@@ -1,6 +1,7 @@
 import pytest
 
 from support.conversations import Replies, config, judged
+from support.each import table
 
 
 def answered(kind="contextual-precision", documents=("d1", "d2", "d3"), variables=None, **assertion) -> dict:
@@ -12,16 +13,7 @@ def answered(kind="contextual-precision", documents=("d1", "d2", "d3"), variable
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "score"),
-    [
-        (("yes", "yes", "yes"), 1.0),
-        (("yes", "no", "yes"), 0.833333),
-        (("no", "yes", "no"), 0.5),
-        (("no", "no", "yes"), 0.333333),
-        (("no", "no", "no"), 0.0),
-    ],
-)
+@pytest.mark.parametrize(("words", "score"), table(__file__, "relevant_documents_count_more_the_higher_they_stand"))
 def test_relevant_documents_count_more_the_higher_they_stand(gate, llm, words, score):
     llm.reply = Replies(contextual_precision=judged(*words))
     grade = gate(config(llm, answered())).grades[0]

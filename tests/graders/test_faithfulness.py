@@ -1,6 +1,7 @@
 import pytest
 
 from support.conversations import Script, config
+from support.each import table
 from support.fake_llm import FakeLlm
 
 
@@ -13,15 +14,7 @@ def answered(documents=("doc1", "doc2"), **assertion) -> dict:
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "score", "outcome"),
-    [
-        ({}, 0.75, "pass"),
-        ({"penalize_ambiguous_claims": True}, 0.5, "pass"),
-        ({"strict_mode": True}, 0.0, "fail"),
-        ({"threshold": 0.8}, 0.75, "fail"),
-    ],
-)
+@pytest.mark.parametrize(("options", "score", "outcome"), table(__file__, "the_share_of_claims_that_hold_in_three_calls"))
 def test_the_share_of_claims_that_hold_in_three_calls(gate, llm: FakeLlm, options, score, outcome):
     llm.reply = Script(claims=lambda text: ["c1", "c2", "c3", "c4"], words={"c3": "no", "c4": "idk"})
     grade = gate(config(llm, answered(config=options))).grades[0]

@@ -37,15 +37,7 @@ def test_no_score_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, STEPS, reply, kind=kind)["outcome"] == "error"
 
 
-@pytest.mark.parametrize(
-    ("reply", "steps"),
-    [
-        (STEPS, ("Check facts", "Check tone")),
-        ('{\n "steps": [\n  "a"\n ]\n}', ("a",)),
-        ('["a", "b"]', ("a", "b")),
-        ("- **Check facts**\n- Check tone", ("Check facts", "Check tone")),
-    ],
-)
+@pytest.mark.parametrize(("reply", "steps"), table(__file__, "steps_are_shown_to_the_second_call"))
 def test_steps_are_shown_to_the_second_call(gate, llm, reply, steps):
     grade = graded(gate, llm, reply, {"score": 8})
     assert grade["outcome"] == "pass"

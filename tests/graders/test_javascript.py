@@ -44,14 +44,7 @@ def test_code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated
 
 
 @each(
-    ("assertion", "words"),
-    [
-        ({"value": "eval('while_(1)')"}, "throws ReferenceError"),
-        ({"value": "new Promise(() => {})"}, "never comes"),
-        ({"value": "(function deep() { return deep() + 1 })()"}, "Maximum call stack size exceeded"),
-        ({"value": "file://thrower.js"}, "throws Error: not today"),
-        ({"value": "file://checks.js:nobody"}, "does not export a function"),
-    ],
+    ("assertion", "words"), table(__file__, "code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out")
 )
 def test_code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out(gate, assertion, words):
     passing = [{"value": "true"}] * 8

@@ -14,15 +14,7 @@ def test_a_reference_is_reached_or_not(gate, kind, value, outcome):
     assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference", "bleu", "gleu", "rouge"),
-    [
-        ("one two three", "one two three four five six", 0.36787944117144233, 1 / 3, 2 / 3),
-        ("a b", "a c", None, 1 / 3, 0.5),
-        ("", "a", 0.0, 0.0, 0.0),
-        ("...", "...", 1.0, 0.0, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "reference", "bleu", "gleu", "rouge"), table(__file__, "the_formulas"))
 def test_the_formulas(answer, reference, bleu, gleu, rouge):
     if bleu is not None:
         assert overlap.bleu(answer, [reference]) == pytest.approx(bleu)
@@ -30,15 +22,7 @@ def test_the_formulas(answer, reference, bleu, gleu, rouge):
     assert overlap.rouge(answer, reference) == pytest.approx(rouge)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("Hello, world! It's me.", ["Hello", ",", "world", "!", "It", "'s", "me", "."]),
-        ('He said "yes" twice', ["He", "said", "``", "yes", "''", "twice"]),
-        ("they'll cost $5.00 at 10:30 (or so)...", ["they", "'ll", "cost", "$", "5.00", "at", "10:30", "(", "or", "so", ")", "..."]),
-        ("We cannot, and don't -- gonna", ["We", "can", "not", ",", "and", "do", "n't", "--", "gon", "na"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "tokens"), table(__file__, "tokens_are_parted_as_in_the_penn_treebank"))
 def test_tokens_are_parted_as_in_the_penn_treebank(text, tokens):
     assert overlap.tokens(text) == tokens
 

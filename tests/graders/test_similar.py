@@ -25,12 +25,8 @@ def test_the_measures_and_their_thresholds(gate, llm, kind, value, threshold, ou
 @pytest.mark.parametrize(
     ("embed", "words"),
     [
-        ([[1.0, 0.0], [1.0, 0.0, 0.0]], "different lengths: 2, 3"),
-        ([[1.0, 0.0], [0.0, 0.0]], "all zeros"),
-        ([[], []], "empty or all zeros"),
+        *table(__file__, "vectors_that_say_nothing_are_errors_also_under_not"),
         ([[1.0, 0.0], [math.nan, 1.0]], "not a finite number"),
-        ([[1.0, math.inf], [1.0, 1.0]], "not a finite number"),
-        ([[1.0, 0.0]], "1 vector for 2 texts"),
         ((500, {"error": {"message": "out of order"}}), "out of order"),
     ],
 )
@@ -52,15 +48,7 @@ def test_one_call_for_all_texts(gate, llm):
     assert [body["input"] for body in llm.bodies] == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize(
-    ("assertion", "words"),
-    [
-        ({"type": "similar"}, "has no `value`"),
-        ({"type": "similar", "value": []}, "value"),
-        ({"type": "similar", "value": 7}, "value"),
-        ({"type": "similar", "value": "x", "provider": "openai:chat:gpt-5"}, "needs a model of the kind embedding"),
-    ],
-)
+@pytest.mark.parametrize(("assertion", "words"), table(__file__, "mistakes_are_said_before_any_call"))
 def test_mistakes_are_said_before_any_call(gate, llm, monkeypatch, assertion, words):
     monkeypatch.setattr(llm, "reply", Script(embed=[]))
     text = mistakes(gate({**config(llm, assertion), "env": {"OPENAI_API_KEY": "k"}}))

@@ -71,15 +71,7 @@ def test_prompts_that_could_not_be_read_are_said_once(gate):
     assert "matches no prompt" not in said
 
 
-@each(
-    ("test", "suite", "wish", "count"),
-    [
-        ({}, {}, (), 1),
-        ({}, {"evaluateOptions": {"repeat": 2}}, (), 2),
-        ({}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 3),
-        ({"options": {"repeat": 4}}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 4),
-    ],
-)
+@each(("test", "suite", "wish", "count"), table(__file__, "the_nearest_repeat_counts"))
 def test_the_nearest_repeat_counts(gate, test, suite, wish, count):
     assert len(asked(gate(config(test, **suite), *wish))) == count
 

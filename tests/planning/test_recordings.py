@@ -189,17 +189,7 @@ def test_a_held_conversation_is_answered_by_messages(grade):
     assert [turn["content"] for turn in ran.cases[0]["turns"]] == ["hello", "oh", "bye", "hi"]
 
 
-@each(
-    ("answer", "said"),
-    [
-        ({"output": "hi"}, "has no `messages`"),
-        ({"messages": talk("hello", "oh", "other", "hi")}, "says something else"),
-        ({"messages": talk("hello", "hi")}, "says something else"),
-        ({"messages": talk("bye", "oh", "hello", "hi")}, "says something else"),
-        ({"messages": [*TURNS, {"role": "assistant", "content": "hi"}]}, "has no answer in `messages`"),
-        ({"messages": talk("hello", "oh", "bye")}, "has no answer in `messages`"),
-    ],
-)
+@each(("answer", "said"), table(__file__, "another_conversation_than_the_planned_one_is_a_mistake"))
 def test_another_conversation_than_the_planned_one_is_a_mistake(grade, answer, said):
     content = config({"turns": TURNS}, prompts=["Be kind."])
     ran = grade(content, lambda found: [{"id": found[0]["id"], **answer}])
@@ -533,17 +523,7 @@ def test_a_text_that_consists_of_calls_tells_them(grade):
     assert ran.code == 0, ran.out
 
 
-@each(
-    ("calls", "same"),
-    [
-        ([CALL], True),
-        ([{"name": "look", "arguments": {"x": 1}}], True),
-        ([], False),
-        ([{"name": "look", "arguments": {"x": 2}}], False),
-        ([{"name": "other", "arguments": {"x": 1}}], False),
-        ([CALL, CALL], False),
-    ],
-)
+@each(("calls", "same"), [*table(__file__, "calls_that_are_told_twice_are_the_same_or_a_mistake"), ([CALL, CALL], False)])
 def test_calls_that_are_told_twice_are_the_same_or_a_mistake(grade, calls, same):
     said = [{"role": "assistant", "content": "", "tool_calls": [CALL]}, {"role": "assistant", "content": "hi"}]
     ran = grade(config(), lambda found: [{"id": found[0]["id"], "messages": said, "tool_calls": calls}])
@@ -551,14 +531,7 @@ def test_calls_that_are_told_twice_are_the_same_or_a_mistake(grade, calls, same)
     assert ("`tool_calls` and the calls in `messages` are not the same" in ran.err) == (not same)
 
 
-FEW = [
-    {"role": "system", "content": "Be kind."},
-    {"role": "user", "content": "one"},
-    {"role": "assistant", "content": "", "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "1", "content": "found"},
-    {"role": "assistant", "content": "two"},
-    {"role": "user", "content": "{{q}}"},
-]
+FEW = table(__file__, "FEW")
 
 
 def test_examples_in_a_prompt_are_no_part_of_the_answer(grade):

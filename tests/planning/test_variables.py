@@ -35,15 +35,7 @@ def test_an_environment_variable_in_a_value_is_filled_in_before_the_rest(gate, l
     assert asked(gate, llm, {"v": "in {{ env.TOWN }}"}, chat, "--allowed-env", "TOWN") == ["in Oslo"]
 
 
-@each(
-    ("file", "content", "text"),
-    [
-        ("v.txt", "\n  a\n b \n\n", "a\n b"),
-        ("v.md", "# a\n\n", "# a"),
-        ("v.json", '{\n "a": 1\n}\n', '{\n "a": 1\n}'),
-        ("v.yaml", "a: 1\nb: [x]\n", '{"a":1,"b":["x"]}'),
-    ],
-)
+@each(("file", "content", "text"), table(__file__, "a_file_as_a_value"))
 def test_a_file_as_a_value(gate, llm: FakeLlm, file, content, text):
     assert asked(gate, llm, {"v": f"file://{file}"}, **{file: content}) == [f"<{text}>"]
 

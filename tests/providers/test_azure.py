@@ -91,16 +91,7 @@ def test_embeddings_of_a_deployment(llm: FakeLlm, prefix: str):
     assert usage.known_cost == pytest.approx(8 * 0.02e-6)
 
 
-@pytest.mark.parametrize(
-    ("config", "env", "host"),
-    [
-        ({"apiHost": "r.openai.azure.com"}, {"AZURE_API_KEY": "k"}, "r.openai.azure.com"),
-        ({"apiHost": "https://r.openai.azure.com/"}, {"AZURE_OPENAI_API_KEY": "k"}, "r.openai.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_OPENAI_API_HOST": "a.azure.com"}, "a.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_API_HOST": "b.azure.com"}, "b.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_OPENAI_API_BASE_URL": "https://c.azure.com/"}, "c.azure.com"),
-    ],
-)
+@pytest.mark.parametrize(("config", "env", "host"), table(__file__, "host_and_key_of_config_and_environment"))
 def test_host_and_key_of_config_and_environment(config, env, host):
     assert build("azure:chat:d", config, **env).host == host
 

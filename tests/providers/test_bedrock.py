@@ -91,12 +91,7 @@ def test_an_arn_is_a_model(llm: FakeLlm):
     assert path(llm).count("/") == 3
 
 
-TOOLS = [
-    {"toolSpec": {"name": "find", "description": "d", "inputSchema": {"json": {"type": "object", "properties": {}}}}},
-    {"type": "function", "function": {"name": "find", "description": "d", "parameters": {"type": "object", "properties": {}}}},
-    {"name": "find", "description": "d", "input_schema": {"type": "object", "properties": {}}},
-    {"name": "find", "description": "d", "parameters": {"type": "object", "properties": {}}},
-]  # fmt: skip
+TOOLS = table(__file__, "TOOLS")  # fmt: skip
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -235,19 +230,7 @@ def test_the_vendors_words_are_told(llm: FakeLlm, status):
         ask(bedrock(llm, answer=(status, {"message": "You don't have access to the model"})))
 
 
-@pytest.mark.parametrize(
-    ("name", "rates"),
-    [
-        ("anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
-        ("global.anthropic.claude-sonnet-4-5-20250929-v1:0", (3, 15)),
-        ("eu.amazon.nova-lite-v1:0", (0.06, 0.24)),
-        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0", (0.06, 0.24)),
-        ("amazon.nova-lite-v1:0:300k", None),
-        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", None),
-        ("nobodys.model-v1:0", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "rates"), table(__file__, "a_model_costs_what_the_table_says_of_its_place"))
 def test_a_model_costs_what_the_table_says_of_its_place(name, rates):
     found = build(f"bedrock:{name}", {"apiKey": "k"}).rates
     assert found == (None if rates is None else pytest.approx([rate / 1e6 for rate in rates]))
@@ -348,18 +331,7 @@ def test_a_signed_key_asks_no_other_path_than_it_seems(gate, cloud, monkeypatch)
     assert "is not an address for" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("env", "options", "words"),
-    [
-        ({}, {}, "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID"),
-        ({"AWS_ACCESS_KEY_ID": "a"}, {}, "AWS_SECRET_ACCESS_KEY is not set"),
-        ({"AWS_SECRET_ACCESS_KEY": "a"}, {}, "AWS_ACCESS_KEY_ID is not set"),
-        (AWS, {"accessKeyId": "a"}, "no `secretAccessKey`"),
-        (AWS, {"profile": "p"}, "`profile` of `bedrock:amazon.nova-lite-v1:0` is not supported"),
-        (AWS, {"apiBaseUrl": "https://h"}, "write `endpoint`"),
-        (AWS, {"region": "moon"}, "`moon` is no region"),
-    ],
-)
+@pytest.mark.parametrize(("env", "options", "words"), table(__file__, "what_is_not_set_up_is_a_mistake_before_any_call"))
 def test_what_is_not_set_up_is_a_mistake_before_any_call(gate, cloud, monkeypatch, env, options, words):
     setenv(monkeypatch, **env)
     ran = gate(config(**options))

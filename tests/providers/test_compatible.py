@@ -8,13 +8,7 @@ from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path, refusing
 
 SERVICES = table(__file__, "SERVICES")
-OWN = [
-    ("litellm", "LITELLM_API_KEY", "LITELLM_API_BASE", "http://localhost:4000/chat/completions"),
-    ("vllm", "VLLM_API_KEY", "VLLM_BASE_URL", "http://localhost:8000/v1/chat/completions"),
-    ("lmstudio", "LM_API_TOKEN", "LM_STUDIO_API_BASE", "http://localhost:1234/v1/chat/completions"),
-    ("localai", "LOCALAI_API_KEY", "LOCALAI_BASE_URL", "http://localhost:8080/v1/chat/completions"),
-    ("docker", "DOCKER_MODEL_RUNNER_API_KEY", "DOCKER_MODEL_RUNNER_BASE_URL", "http://localhost:12434/engines/v1/chat/completions"),
-]
+OWN = table(__file__, "OWN")
 EMBEDDING = [name for name, build in PROVIDERS if isinstance(build, Service) and build.embeds]
 
 
@@ -137,14 +131,7 @@ def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
 
 
 @pytest.mark.parametrize(
-    ("provider", "option", "variable"),
-    [
-        ("perplexity:sonar", "apiBaseUrl", "PERPLEXITY_API_KEY"),
-        ("databricks:m", "workspaceUrl", "DATABRICKS_TOKEN"),
-        ("mlflow-gateway:m", "gatewayUrl", "MLFLOW_GATEWAY_API_KEY"),
-        ("huggingface:chat:m", "apiEndpoint", "HF_TOKEN"),
-        ("litellm:embedding:m", "apiBaseUrl", "LITELLM_API_KEY"),
-    ],
+    ("provider", "option", "variable"), table(__file__, "a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does")
 )
 def test_a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does(
     gate, llm: FakeLlm, monkeypatch, provider, option, variable

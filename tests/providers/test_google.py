@@ -2,6 +2,7 @@ import pytest
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.conversation import Message
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, gemini, headers, path, refusing
 
@@ -106,16 +107,7 @@ def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finis
     assert (reply.text, reply.finish_reason) == (text, finish)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {},
-        {"candidates": []},
-        {"candidates": ["x"]},
-        {"candidates": [{"finishReason": "STOP", "content": {"role": "model"}}]},
-        {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]},
-    ],
-)
+@pytest.mark.parametrize("answer", table(__file__, "an_answer_without_a_text_is_none"))
 def test_an_answer_without_a_text_is_none(llm: FakeLlm, answer):
     llm.reply = lambda path, body: answer
     with pytest.raises(ProviderError) as caught:

@@ -79,16 +79,7 @@ def test_tool_calls_have_the_one_form(llm: FakeLlm):
     assert (told.finish_reason, other.finish_reason) == ("tool_calls", "tool_calls")
 
 
-@pytest.mark.parametrize(
-    ("region", "host"),
-    [
-        ("global", "aiplatform.googleapis.com"),
-        ("us", "aiplatform.us.rep.googleapis.com"),
-        ("eu", "aiplatform.eu.rep.googleapis.com"),
-        ("europe-west4", "europe-west4-aiplatform.googleapis.com"),
-        ("northamerica-northeast1", "northamerica-northeast1-aiplatform.googleapis.com"),
-    ],
-)
+@pytest.mark.parametrize(("region", "host"), table(__file__, "each_region_has_its_host"))
 def test_each_region_has_its_host(region, host):
     assert build("vertex:gemini-2.5-pro", {"region": region}, **TOKEN).host == host
     assert build("vertex:gemini-2.5-pro", GOOGLE_CLOUD_LOCATION=region, **TOKEN).host == host
@@ -101,19 +92,7 @@ def test_a_key_asks_without_a_project():
     assert provider.url.startswith(f"https://aiplatform.googleapis.com{BASE}/google/models/")
 
 
-@pytest.mark.parametrize(
-    ("written", "config", "env", "words"),
-    [
-        ("vertex:gemini-2.5-pro", {}, {**TOKEN, "GOOGLE_CLOUD_PROJECT": ""}, "no project for"),
-        ("vertex:gemini-2.5-pro", {"projectId": "../x"}, TOKEN, "`../x` is no project"),
-        ("vertex:gemini-2.5-pro", {"region": "evil.example.com/"}, TOKEN, "is no region"),
-        ("vertex:gemini-2.5-pro", {"publisher": ".."}, TOKEN, "is no publisher"),
-        ("vertex:gemini-2.5-pro", {"apiVersion": ".."}, TOKEN, "is no version"),
-        ("vertex:gemini-2.5-pro", {"projectId": "p-1"}, {}, "let google-github-actions/auth sign the job in"),
-        ("vertex:gemini-2.5-pro", {"credentials": "file://x.json"}, TOKEN, "google-github-actions/auth signs the job in"),
-        ("vertex:llama-3.3-70b-instruct-maas", {}, TOKEN, "is neither Gemini nor Claude"),
-    ],
-)
+@pytest.mark.parametrize(("written", "config", "env", "words"), table(__file__, "what_is_not_set_up_is_a_mistake"))
 def test_what_is_not_set_up_is_a_mistake(written, config, env, words):
     with pytest.raises(ConfigError) as caught:
         build(written, config, **env)

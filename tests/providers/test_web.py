@@ -247,31 +247,14 @@ def test_data_is_marked_so_that_code_sees_data():
     assert not marked(None, "text")
 
 
-@pytest.mark.parametrize(
-    ("transform", "words"),
-    [
-        ("{output: json.a", "no JavaScript"),
-        ("process.exit(1)", "`process` reads the process"),
-        ("require('x')(json)", "`require` loads a module"),
-        (7, "is no text"),
-        ({"a": 1}, "is no text"),
-    ],
-)
+@pytest.mark.parametrize(("transform", "words"), table(__file__, "what_cannot_run_is_a_mistake"))
 def test_what_cannot_run_is_a_mistake(llm: FakeLlm, transform, words):
     with pytest.raises(ConfigError) as caught:
         app(llm, {"q": "{{prompt}}"}, transformResponse=transform)
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("transform", "body", "sent"),
-    [
-        ("prompt.toUpperCase()", {"q": "{{prompt}}"}, {"q": "HI"}),
-        ("({text: prompt, who: vars.name})", {"q": 1, "text": "-"}, {"q": 1, "text": "hi", "who": "Ann"}),
-        ("(prompt, vars) => ({text: '{{name}}' + prompt})", None, {"text": "{{name}}hi"}),
-        ("const text = prompt + '!'; return {text};", None, {"text": "hi!"}),
-    ],
-)
+@pytest.mark.parametrize(("transform", "body", "sent"), table(__file__, "a_request_may_be_made_by_javascript"))
 def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent):
     llm.reply = lambda path, body: {"answer": "x"}
     model = app(llm, body, transformRequest=transform, method="POST", transformResponse="json.answer")
@@ -279,15 +262,7 @@ def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent
     assert llm.bodies == [sent]
 
 
-@pytest.mark.parametrize(
-    ("transform", "words"),
-    [
-        ("vars.a.b.c", "fails: it throws TypeError"),
-        ("undefined", "gives nothing"),
-        ("0 / 0", r"gives no value \(nan\)"),
-        ("-1 / 0", r"gives no value \(-inf\)"),
-    ],
-)
+@pytest.mark.parametrize(("transform", "words"), table(__file__, "a_request_that_cannot_be_made_is_an_error"))
 def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm, transform, words):
     with pytest.raises(ProviderError, match=f"transformRequest of http {words}"):
         ask(app(llm, {"q": "{{prompt}}"}, transformRequest=transform), ("user", "hi"))

@@ -254,15 +254,7 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     assert re.search("1 known one not counted", ran.results["rules"][0]["reason"])
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "status", "code"),
-    [
-        ({}, {"threshold": 0.75}, "pre-existing", 0),  # the default, written out
-        ({"threshold": 0.75}, {}, "pre-existing", 0),
-        ({"threshold": "none"}, {}, "new-failure", 1),  # held to nothing there
-        ({"threshold": "none"}, {"threshold": 0.75}, "new-failure", 1),
-    ],
-)
+@pytest.mark.parametrize(("base", "head", "status", "code"), table(__file__, "a_grade_is_held_to_its_limit_as_it_applies"))
 def test_a_grade_is_held_to_its_limit_as_it_applies(gate, run, base, head, status, code):
     def conf(written, *rules):
         test = {"providerOutput": "something else", "assert": [{"type": "rouge-n", "value": "a b c", **written}]}

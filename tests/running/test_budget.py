@@ -13,6 +13,7 @@ from gradegate.http.budget import Budget, strictest
 from gradegate.values.conversation import Usage
 from gradegate.values.suite import NO_LIMITS, Limits
 from support import flips
+from support.each import table
 from support.fake_llm import chat
 from support.patience import PATIENCE
 
@@ -177,11 +178,7 @@ def test_dollars_are_overshot_by_one_call_at_most(llm, gate, at_once):
     assert ended(ran) == {"not run: the budget of 0.5 USD is used up"}
 
 
-COUNTS = [
-    {}, None, {"prompt_tokens": 5}, {"prompt_tokens": 1000.5, "completion_tokens": 2}, {"prompt_tokens": -1, "completion_tokens": 2},
-    {"prompt_tokens": "10", "completion_tokens": 2}, {"prompt_tokens": True, "completion_tokens": 2},
-    {"prompt_tokens": 5, "completion_tokens": None}, {"prompt_tokens": 10**400, "completion_tokens": 2},
-]  # fmt: skip
+COUNTS = [*table(__file__, "COUNTS"), {"prompt_tokens": 10**400, "completion_tokens": 2}]  # fmt: skip
 
 
 @pytest.mark.parametrize("usage", COUNTS, ids=range(len(COUNTS)))

@@ -300,15 +300,7 @@ def test_a_rule_that_is_met_whatever_they_come_to_asks_no_failure_again(gate, ll
     assert ran.out.endswith("Passed: pass rate 90%, at least 90%; 2 failures not asked again\n")
 
 
-@pytest.mark.parametrize(
-    ("replies", "said"),
-    [
-        ({0: "FFFF"}, ", confirmed by asking again"),
-        ({0: "FFFF", 1: "FFFF"}, ", each failure confirmed by asking again"),
-        ({0: "FFFF", 1: "FPP"}, ", confirmed by asking again (1 more failure was overturned)"),
-        (dict.fromkeys(range(8), "FFFF") | {8: "FFFF"}, ", each failure confirmed by asking again"),
-    ],
-)
+@pytest.mark.parametrize(("replies", "said"), table(__file__, "a_rule_says_which_of_its_failures_were_confirmed"))
 def test_a_rule_says_which_of_its_failures_were_confirmed(gate, llm, replies, said):
     llm.reply = scripted(replies)
     ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 1}]}), confirm="")

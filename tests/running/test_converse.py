@@ -52,15 +52,7 @@ def test_a_config_with_a_case_to_ask_still_needs_a_provider(gate, llm: FakeLlm):
     assert "names no provider" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("t.json", json.dumps(RECORDED)),
-        ("t.jsonl", "\n".join(map(json.dumps, RECORDED))),
-        ("t.yaml", "- {role: user, content: q1}\n- {role: assistant, content: c1, retrieval_context: [d1]}"),
-        ("t.yaml", "turns:\n- {role: user, content: q1}\n- {role: assistant, content: c1, retrieval_context: d1}"),
-    ],
-)
+@pytest.mark.parametrize(("file", "content"), table(__file__, "turns_in_a_file"))
 def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
     llm.reply = Script(words={"c1": "no"})
     ran = gate(config(llm, case(f"file://{file}")), **{file: content})
@@ -291,16 +283,7 @@ def test_images_reach_the_target_of_a_held_conversation(gate, llm: FakeLlm):
     assert images(llm.bodies[0]) == [PNG]
 
 
-@pytest.mark.parametrize(
-    ("reference", "said"),
-    [
-        ("notes.txt", "is not an image"),
-        ("data:text/plain;base64,aGk=", "is not an image"),
-        ("data:image/png,raw", "is not an image"),
-        ("missing.png", "does not exist"),
-        ("../../etc/secret.png", "leads out of the workspace"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "said"), table(__file__, "what_is_no_image"))
 def test_what_is_no_image(gate, llm: FakeLlm, reference, said):
     ran = gate(config(llm, case(user("q", images=[reference]) + RECORDED[1:])))
     assert ran.code == 2
