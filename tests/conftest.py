@@ -63,6 +63,12 @@ class Ran:
     def grades(self) -> list[dict]:
         return [grade for case in self.cases for grade in case["grades"]]
 
+    @property
+    def mistakes(self) -> str:
+        """What is said of mistakes, for which the command ended with 2."""
+        assert self.code == 2, self.out + self.err
+        return self.err
+
 
 @pytest.fixture
 def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:

@@ -1,7 +1,5 @@
 """What the pages for people show is run: configs are valid, workflows are workflows, commands do what they say."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Our own pull requests: the inputs of .github/workflows/evals.yml, given to the action by the runner of these tests."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess
@@ -82,8 +80,7 @@ def test_a_pull_request_that_takes_a_case_away_is_told_so(gated: Any, action: St
     config = action.workspace / "examples" / "gate" / "promptfooconfig.yaml"
     before, _, after = config.read_text().partition("  - description: does not guess")
     config.write_text(before + "gate:" + after.partition("\ngate:")[2])
-    left = gated()
-    assert left.code == 0
+    assert gated().code == 0
     assert "does not guess" in str(github.comments)
 
 

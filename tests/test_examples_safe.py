@@ -3,8 +3,6 @@
 What a job with keys may start is listed, and so is where a job that judges may have files from: all else fails here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

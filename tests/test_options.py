@@ -1,7 +1,5 @@
 """The table of options: what one door has the other has, or the entry says why not; both read the same values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gradegate import cli

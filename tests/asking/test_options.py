@@ -84,8 +84,7 @@ def test_all_mistakes_of_a_run_are_said_before_any_call(gate, llm: FakeLlm):
             "tests": [{"assert": [{"type": "llm-rubric", "value": "is polite"}]}],
         }
     )
-    assert ran.code == 2
-    assert 'has no option `temprature` -> did you mean "temperature"?' in ran.err
+    assert 'has no option `temprature` -> did you mean "temperature"?' in ran.mistakes
     assert 'has no option `max_token` -> did you mean "max_tokens"?' in ran.err
     assert llm.requests == []
 

@@ -1,7 +1,5 @@
 """``gradegate explain``: one case by its number, id or a part of its name, told from the question to the decision."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The workflow that `gradegate init` writes, run as the runner runs it: the step with its inputs, on a pull request."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

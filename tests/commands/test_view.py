@@ -1,7 +1,5 @@
 """``gradegate view``: the page that a run wrote comes of its results.json, and a browser is told where it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

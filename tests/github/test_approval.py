@@ -1,7 +1,5 @@
 """Who approved of what a pull request does to its gate, against a GitHub on loopback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime

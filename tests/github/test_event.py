@@ -1,7 +1,5 @@
 """The event file: every event that a gate runs on, and files that are missing, broken or hostile."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

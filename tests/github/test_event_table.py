@@ -1,7 +1,5 @@
 """What comes of each event: the table in docs/github.md, row by row, and the pull request behind a second stage."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """At which events the gate reads what lies in the workspace: each row of the table in docs/github.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

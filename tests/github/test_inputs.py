@@ -1,7 +1,5 @@
 """The inputs of the action as the runner passes them: what is not known or not meant is said, and nothing runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The path filter: a pull request that changes nothing that a run depends on passes without one, and nothing else does."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs that end in another order than they began, and jobs that write at once: one comment, whole, of the newest run."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import threading

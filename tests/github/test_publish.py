@@ -1,7 +1,5 @@
 """What the action leaves on GitHub and with the runner, for every decision and when nothing can be written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The comment on the pull request, against a GitHub on loopback: whose it is, which one it is, and what when it fails."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -48,8 +48,7 @@ def test_the_negation_turns_the_verdict_round(gate):
 
 
 def test_templates_of_inline_code_are_filled_in_first(gate):
-    ran = gate(config({"type": "python", "value": "'{{word}}' in output"}, vars={"word": "ell"}), ALLOW)
-    assert ran.code == 0
+    assert gate(config({"type": "python", "value": "'{{word}}' in output"}, vars={"word": "ell"}), ALLOW).code == 0
 
 
 def test_a_file_judges_with_get_assert_or_the_function_that_is_named(gate):

@@ -48,8 +48,7 @@ def test_tf5_an_assistant_that_says_nothing_claims_nothing_and_that_is_said(gate
 )
 def test_tf7_no_complete_exchange_is_a_mistake_and_no_call(gate, llm: FakeLlm, conversation):
     ran = gate(config(llm, case(conversation)))
-    assert ran.code == 2
-    assert "has no complete exchange" in ran.err
+    assert "has no complete exchange" in ran.mistakes
     assert "promptfooconfig.yaml:9" in ran.err
     assert llm.requests == []
 
@@ -242,9 +241,7 @@ def test_model_names_the_grader(gate, llm: FakeLlm):
 
 @pytest.mark.parametrize(("options", "said"), table(__file__, "a_wrong_option_is_a_mistake_before_any_call"))
 def test_a_wrong_option_is_a_mistake_before_any_call(gate, llm: FakeLlm, options, said):
-    ran = gate(config(llm, case(BASE, config=options)))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(BASE, config=options))).mistakes
     assert llm.requests == []
 
 

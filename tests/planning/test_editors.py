@@ -1,7 +1,5 @@
 """yaml-language-server reads our schema as editors do: what it marks, offers and shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

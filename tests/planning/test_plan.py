@@ -196,18 +196,14 @@ def test_a_test_that_no_provider_and_prompt_is_left_for_is_a_mistake(gate, llm):
     config["providers"] = [{"id": "echo", "label": "a", "prompts": ["one"]}]
     config["prompts"] = [{"raw": "a", "label": "one"}, {"raw": "b", "label": "two"}]
     config["tests"][0]["prompts"] = ["two"]
-    ran = gate(config)
-    assert ran.code == 2
-    assert "no provider and prompt is left to answer this test" in ran.err
+    assert "no provider and prompt is left to answer this test" in gate(config).mistakes
 
 
 @each(("name", "content", "words"), table(__file__, "a_file_without_tests_beside_a_good_one_is_a_mistake"))
 def test_a_file_without_tests_beside_a_good_one_is_a_mistake(gate, llm, name, content, words):
     good = "[{vars: {n: 1}, assert: [{type: contains, value: a}]}]"
     config = many(llm) | {"tests": ["file://good.yaml", f"file://{name}"]}
-    ran = gate(config, **{"good.yaml": good, name: content})
-    assert ran.code == 2
-    assert words in ran.err
+    assert words in gate(config, **{"good.yaml": good, name: content}).mistakes
 
 
 @each(("assertion", "words"), table(__file__, "an_empty_reference_is_a_mistake"))
@@ -256,8 +252,7 @@ def test_what_can_only_be_a_slip_is_a_mistake_before_anything_is_asked(gate, key
 def test_a_misspelled_variable_in_one_of_several_prompts_on_one_line_is_a_mistake(gate):
     test = {"vars": {"question": "a"}, "assert": [{"type": "contains", "value": "a"}]}
     ran = gate({"prompts": ["Q {{question}}", "R {{questoin}}"], "providers": ["echo"], "tests": [test]})
-    assert ran.code == 2
-    assert '`questoin`, which no test defines -> did you mean "question"?' in ran.err
+    assert '`questoin`, which no test defines -> did you mean "question"?' in ran.mistakes
 
 
 def test_a_suite_of_advice_that_could_not_be_graded_is_inconclusive_beside_a_good_one(gate, llm):

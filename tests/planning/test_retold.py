@@ -1,7 +1,5 @@
 """A run as arguments: what the part for agents says to run is what ran."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

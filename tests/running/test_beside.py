@@ -428,9 +428,7 @@ def test_a_base_that_cannot_be_asked_makes_nothing_greener(gate, run, scripted, 
     ],
 )
 def test_what_to_compare_with_has_to_be_said_once(gate, run, scripted, llm, arguments, words):
-    ran = gate(config(llm), *arguments, **{"x/promptfooconfig.yaml": "prompts: [x]"})
-    assert ran.code == 2
-    assert words in ran.err
+    assert words in gate(config(llm), *arguments, **{"x/promptfooconfig.yaml": "prompts: [x]"}).mistakes
     assert not llm.requests
 
 

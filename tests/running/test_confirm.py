@@ -39,8 +39,7 @@ def test_the_suites_of_the_specification(gate, llm, vector):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_good_branch_passes_although_the_grader_flips(gate, llm, seed):
     llm.reply = flipping(0.05, seed)
-    ran = gate(suite(llm.spec(), 100), "-j", "8", confirm="")
-    assert ran.code == 0
+    assert gate(suite(llm.spec(), 100), "-j", "8", confirm="").code == 0
     assert 100 <= len(llm.requests) <= 135  # 1.11 a case on average
     assert gate(suite(llm.spec(), 100), "-j", "8", confirm="off").code == 1
 

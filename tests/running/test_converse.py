@@ -47,9 +47,7 @@ def test_graders_of_a_single_answer_see_the_last_exchange(gate, llm: FakeLlm):
 
 
 def test_a_config_with_a_case_to_ask_still_needs_a_provider(gate, llm: FakeLlm):
-    ran = gate(config(llm, case(RECORDED), {"vars": {"prompt": "q"}, **CONTAINS}))
-    assert ran.code == 2
-    assert "names no provider" in ran.err
+    assert "names no provider" in gate(config(llm, case(RECORDED), {"vars": {"prompt": "q"}, **CONTAINS})).mistakes
 
 
 @pytest.mark.parametrize(("file", "content"), table(__file__, "turns_in_a_file"))
@@ -62,9 +60,7 @@ def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
 
 @pytest.mark.parametrize(("conversation", "said"), table(__file__, "a_conversation_that_cannot_be_graded_is_a_mistake"))
 def test_a_conversation_that_cannot_be_graded_is_a_mistake(gate, llm: FakeLlm, conversation, said):
-    ran = gate(config(llm, case(conversation), providers=["echo"]))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(conversation), providers=["echo"])).mistakes
     assert llm.requests == []
 
 
@@ -285,24 +281,20 @@ def test_images_reach_the_target_of_a_held_conversation(gate, llm: FakeLlm):
 
 @pytest.mark.parametrize(("reference", "said"), table(__file__, "what_is_no_image"))
 def test_what_is_no_image(gate, llm: FakeLlm, reference, said):
-    ran = gate(config(llm, case(user("q", images=[reference]) + RECORDED[1:])))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(user("q", images=[reference]) + RECORDED[1:]))).mistakes
 
 
 def test_a_grader_that_cannot_see_is_a_mistake_before_the_run(gate, llm: FakeLlm):
     assert PROVIDERS.find("echo").sees is False
     conversation = [*user("q", images=[PNG]), RECORDED[1]]
     ran = gate(config(llm, case(conversation, provider="echo"), case(RECORDED, provider="echo")))
-    assert ran.code == 2
-    assert "`turn-faithfulness` shows images to `echo`, which takes none" in ran.err
+    assert "`turn-faithfulness` shows images to `echo`, which takes none" in ran.mistakes
     assert ran.err.count("takes none") == 1
 
 
 def test_a_target_that_cannot_see_is_a_mistake_before_the_run(gate, llm: FakeLlm):
     ran = gate({"providers": ["echo"], "tests": [{"turns": user("q", images=[PNG]), **CONTAINS}]})
-    assert ran.code == 2
-    assert "the target `echo` takes none" in ran.err
+    assert "the target `echo` takes none" in ran.mistakes
 
 
 # --- a conversation in the config -----------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """What GitHub's REST API answers with, whole: the shapes of github_shapes.yaml, filled in with values of our own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from zlib import crc32

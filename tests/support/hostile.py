@@ -1,7 +1,5 @@
 """Texts as an attacker would have a model, a config or a branch say them, and decisions that are full of them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Code of a pull request that tries what it can: what it must not be able to, by name, as a Python provider."""
 
-from __future__ import annotations
-
 import json
 
 from support.each import table
