@@ -45,6 +45,15 @@ def llm() -> Iterator[FakeLlm]:
         yield fake
 
 
+@pytest.fixture
+def github() -> Iterator[Any]:
+    """A GitHub on loopback, which few tests need and which takes long to import."""
+    from support.fake_github import serve
+
+    with serve() as fake:
+        yield fake
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a run of the command left behind."""

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.step import Local, Step
 
 pytestmark = pytest.mark.slow
@@ -21,12 +21,6 @@ WORKFLOW = ROOT / ".github" / "workflows" / "evals.yml"
 STEPS: list[dict[str, Any]] = yaml.safe_load(WORKFLOW.read_text())["jobs"]["gate"]["steps"]
 (GATE,) = [step for step in STEPS if step.get("id") == "gate"]
 WRONG, RIGHT = "Maternity leave is 12 weeks", "Maternity leave is 16 weeks"
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from gradegate.github.stamp import Stamp
 from support.each import table
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
@@ -23,12 +23,6 @@ from support.scenarios import Scenarios, answers, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture

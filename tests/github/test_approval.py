@@ -1,6 +1,5 @@
 """Who approved of what a pull request does to its gate, against a GitHub on loopback."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,7 +9,7 @@ from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
 from support.each import each, table
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 
 LABEL = "gate-approved"
 REPOSITORY = "octo-org/octo-repo"
@@ -26,12 +25,6 @@ EVENT = Event(
     sender=Person("pusher", 102),
     updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
 )
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeGitHub]:
-    with serve() as running:
-        yield running
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions") -> GitHub:

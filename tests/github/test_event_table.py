@@ -1,7 +1,6 @@
 """What comes of each event: the table in docs/github.md, row by row, and the pull request behind a second stage."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,8 @@ import pytest
 
 from support.each import table
 from support.events import BASE, HEAD, pull_request
-from support.fake_github import FakeGitHub, Token, serve
-from support.fake_llm import FakeLlm
-from support.job import Job, checked_out
+from support.fake_github import Token
+from support.job import Job
 
 PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
 TABLE = PAGE.partition("\n## What comes of an event\n")[2].partition("\n## ")[0]
@@ -19,17 +17,6 @@ ROWS = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", TABLE, re.MULTIL
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"
 FILTERS, ALL = "filters", "everything is run"
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
-
-
-@pytest.fixture
-def job(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Job:
-    return checked_out(tmp_path / "workspace", github, llm, monkeypatch)
 
 
 def stage(sha: str = HEAD, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from gradegate import cli
 from gradegate.access.environment import FREE
 from support.each import each
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
@@ -40,12 +40,6 @@ def commit(root: Path, prompt: str) -> str:
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", prompt)
     return git(root, "rev-parse", "HEAD")
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture

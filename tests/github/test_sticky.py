@@ -3,7 +3,7 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
 from gradegate.github.sticky import Posted, Refused, When, upsert_comment
 from support.each import each, table
-from support.fake_github import FakeGitHub, Seen, Token, serve
+from support.fake_github import FakeGitHub, Seen, Token
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)
@@ -31,12 +31,6 @@ def mark(key: str) -> str:
 
 def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
     return upsert_comment(github, event, body, Stamp(key), When(create))
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeGitHub]:
-    with serve() as running:
-        yield running
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions", **more: Any) -> GitHub:

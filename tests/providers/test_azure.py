@@ -1,6 +1,5 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
 from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path
@@ -62,19 +61,6 @@ def test_a_blocked_prompt_is_a_refusal_and_costs_one_call(llm: FakeLlm):
     assert len(llm.requests) == 1
 
 
-def test_a_filtered_answer_is_a_refusal(llm: FakeLlm):
-    llm.reply = lambda path, body: chat(None, finish_reason="content_filter")
-    assert ask(azure(llm)).refused
-
-
-def test_a_deployment_that_is_not_there_is_a_matter_of_setup(llm: FakeLlm):
-    error = {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}
-    llm.reply = lambda path, body: (404, {"error": error})
-    with pytest.raises(ProviderError, match="deployment for this resource does not exist") as caught:
-        ask(azure(llm))
-    assert caught.value.trouble is Trouble.SETUP
-
-
 def test_a_reasoning_model_is_said_to_be_one(llm: FakeLlm):
     llm.reply = lambda path, body: CHAT
     ask(azure(llm, isReasoningModel=True, max_tokens=7))
@@ -94,17 +80,3 @@ def test_embeddings_of_a_deployment(llm: FakeLlm, prefix: str):
 @pytest.mark.parametrize(("config", "env", "host"), table(__file__, "host_and_key_of_config_and_environment"))
 def test_host_and_key_of_config_and_environment(config, env, host):
     assert build("azure:chat:d", config, **env).host == host
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "config", "what"),
-    [
-        ("azure:chat:d", {"apiHost": "r.azure.com"}, "no key for `azure:chat:d` -> set AZURE_OPENAI_API_KEY"),
-        ("azure:chat:d", {"apiKey": "k"}, "no host for `azure:chat:d` -> set `apiHost`"),
-        ("azure:chat", {"apiKey": "k"}, "names no deployment"),
-    ],
-)
-def test_what_is_missing_is_a_mistake(provider_id, config, what):
-    with pytest.raises(ConfigError) as caught:
-        build(provider_id, config)
-    assert what in str(caught.value)

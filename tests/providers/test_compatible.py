@@ -2,7 +2,7 @@ import pytest
 
 from gradegate.asking.provider import PROVIDERS
 from gradegate.asking.service import Service
-from gradegate.errors import ConfigError, ProviderError
+from gradegate.errors import ConfigError
 from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path, refusing
@@ -162,9 +162,3 @@ def test_an_address_of_the_environment_is_one_that_the_key_may_go_to(gate, llm, 
     config = {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}
     assert gate(config, "--allowed-hosts", "elsewhere.example").code == 0
     assert headers(llm)["authorization"] == "Bearer key-123456789"
-
-
-def test_an_answer_of_another_form_is_an_error(llm: FakeLlm):
-    llm.reply = lambda path, body: {"output": "yes"}
-    with pytest.raises(ProviderError, match="without a message"):
-        ask(build("litellm:m", {"apiBaseUrl": llm.base}))
