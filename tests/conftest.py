@@ -45,6 +45,15 @@ def llm() -> Iterator[FakeLlm]:
         yield fake
 
 
+@pytest.fixture
+def github() -> Iterator[Any]:
+    """A GitHub on loopback, which few tests need and which takes long to import."""
+    from support.fake_github import serve
+
+    with serve() as fake:
+        yield fake
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a run of the command left behind."""
@@ -62,6 +71,12 @@ class Ran:
     @property
     def grades(self) -> list[dict]:
         return [grade for case in self.cases for grade in case["grades"]]
+
+    @property
+    def mistakes(self) -> str:
+        """What is said of mistakes, for which the command ended with 2."""
+        assert self.code == 2, self.out + self.err
+        return self.err
 
 
 @pytest.fixture

@@ -10,30 +10,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.each import each
+from support.each import each, table
 from support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 AEGIS = ROOT / "examples" / "aegis"
 JOBS = yaml.safe_load((ROOT / "examples" / "workflow-aegis.yml").read_text())["jobs"]
 STEPS = [step for job in JOBS.values() for step in job["steps"]]
-ROW = {"input": "Paris is the capital and largest city of France. It has a population of over 2 million people."}
 # As GET /runs/{id} gives it: the fields that the API documents, with those of a server filled in.
-HOSTED = {
-    "id": 7, "user": 1, "run_type": "Custom", "run_source": "API", "dataset": None, "data_collection": None, "number_of_metrics": 2,
-    "result": 97.5, "threshold": 80, "model_slug": "o4-mini", "alias": "capital", "aggregate_results": {"factfulness": 95.0, "is_string": 100.0},
-    "started_at": "2026-11-01T08:00:00Z", "finished_at": "2026-11-01T08:00:09Z", "is_gte_threshold": True,
-    "evaluations": [
-        {"id": 1, "run_id": 7, "metric_shortname": "factfulness", "model_slug": "o4-mini", "metric_args": {"n_runs": 3, "idk_penalty_weight": 0.25},
-         "threshold": 80, "prompt": None, **ROW, "context": None,
-         "output": "Paris is the capital of France with a population exceeding 2 million residents. It is also the largest city in the country.",
-         "golden_answer": None, "result": 95.0, "is_success": True, "is_gte_threshold": True, "explanation": "", "eval_metadata": None,
-         "evaluation_cost": "0.01", "started_at": None, "finished_at": None},
-        {"id": 2, "run_id": 7, "metric_shortname": "is_string", "model_slug": "o4-mini", "metric_args": None, "threshold": 100, "prompt": None,
-         "input": None, "context": None, "output": "Paris", "golden_answer": None, "result": 100.0, "is_success": True,
-         "is_gte_threshold": True, "explanation": None, "eval_metadata": None, "evaluation_cost": "0", "started_at": None, "finished_at": None},
-    ],
-}  # fmt: skip
+HOSTED = table(__file__, "HOSTED")  # fmt: skip
 
 
 @pytest.fixture

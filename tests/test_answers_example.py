@@ -15,7 +15,6 @@ from support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOW = ROOT / "examples" / "workflow-answers.yml"
-CONFIG = "examples/answers/promptfooconfig.yaml"
 
 
 def jobs():

@@ -1,7 +1,5 @@
 """The repository's own automation: what it may do, what it starts from, and what keeps it up to date."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -8,38 +8,14 @@ import termios
 import pytest
 import yaml
 
-from gradegate import __version__, cli
+from gradegate import cli
 from gradegate.steps import session
-from support.each import each
+from support.each import each, table
 
 CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        ([], 2, "COMMAND"),
-        (["nonsense"], 2, "invalid choice"),
-        (["--version"], 0, __version__),
-        (["run", "none.yaml"], 2, "the config `none.yaml` does not exist"),
-        (["run", "none*.yaml"], 2, "the config `none*.yaml` does not exist"),
-        (["run", "-c", "folder"], 0, "Passed"),
-        (["run", "none"], 2, "the config `none` does not exist"),
-        (["run", "empty"], 2, "there is no promptfooconfig.yaml in the folder `empty`"),
-        (["run"], 2, "there is no promptfooconfig.yaml here"),
-        (["run", "c.yaml", "-o", "x.pdf"], 2, "no report is written as `x.pdf`"),
-        (["eval", "c.yaml"], 0, "Passed"),
-        (["run", "c.yaml", "-j", "0"], 2, "'0' is not a whole number from 1"),
-        (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
-        (["run", "c.yaml", "--filter-pattern", "["], 2, "not a regular expression"),
-        (["validate", "c.yaml"], 0, "valid: 1 answer and 1 assertion planned"),
-        (["run", "c.yaml", "--ready", "http://127.0.0.1:9 0.2"], 3, "was not ready within 0.2 s"),
-        (["run", "c.yaml", "--ready", "8000"], 2, "`8000` in `ready` is not something to wait for"),
-        (["list"], 0, "llm-rubric"),
-        (["schema"], 0, "min-pass-rate"),
-        (["schema", "results"], 0, "planned"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), table(__file__, "commands_and_exit_codes"))
 def test_commands_and_exit_codes(tmp_path, monkeypatch, capsys, arguments, code, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(CONFIG))

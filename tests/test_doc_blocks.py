@@ -1,7 +1,5 @@
 """What the pages for people show is run: configs are valid, workflows are workflows, commands do what they say."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess
@@ -103,12 +101,7 @@ def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
 COMMANDED = [page for page in PAGES if any(commands(page))]
 MEANT = {"PROVIDER:MODEL": "openai:chat:MODEL", "LABEL": "openai:chat:MODEL", "CONFIG": "evals/promptfooconfig.yaml"}
 CONFIG: dict[str, Any] = table(__file__, "CONFIG")
-PROMPT_YML = {
-    "model": "openai/gpt-4.1",
-    "messages": [{"role": "user", "content": "Greet {{input}}"}],
-    "testData": [{"input": "Ann"}],
-    "evaluators": [{"name": "says it", "string": {"contains": "500"}}],
-}
+PROMPT_YML = table(__file__, "PROMPT_YML")
 LABELS = (("Up to $500.", "pass"), ("None.", "fail"))
 # What pages take for granted when they name a command.
 THERE: Mapping[str, str] = {

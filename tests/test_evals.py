@@ -1,7 +1,5 @@
 """Our own pull requests: the inputs of .github/workflows/evals.yml, given to the action by the runner of these tests."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess
@@ -14,7 +12,7 @@ import pytest
 import yaml
 
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.step import Local, Step
 
 pytestmark = pytest.mark.slow
@@ -23,12 +21,6 @@ WORKFLOW = ROOT / ".github" / "workflows" / "evals.yml"
 STEPS: list[dict[str, Any]] = yaml.safe_load(WORKFLOW.read_text())["jobs"]["gate"]["steps"]
 (GATE,) = [step for step in STEPS if step.get("id") == "gate"]
 WRONG, RIGHT = "Maternity leave is 12 weeks", "Maternity leave is 16 weeks"
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture
@@ -82,8 +74,7 @@ def test_a_pull_request_that_takes_a_case_away_is_told_so(gated: Any, action: St
     config = action.workspace / "examples" / "gate" / "promptfooconfig.yaml"
     before, _, after = config.read_text().partition("  - description: does not guess")
     config.write_text(before + "gate:" + after.partition("\ngate:")[2])
-    left = gated()
-    assert left.code == 0
+    assert gated().code == 0
     assert "does not guess" in str(github.comments)
 
 

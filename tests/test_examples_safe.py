@@ -3,8 +3,6 @@
 What a job with keys may start is listed, and so is where a job that judges may have files from: all else fails here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 import yaml
 
 from support.doc_blocks import PAGES, as_workflow, blocks
+from support.each import table
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "commands" / "templates").rglob("*.yml")]
@@ -96,24 +95,8 @@ def test_no_job_has_keys_and_code_of_the_pull_request(name: str, workflow: Any) 
     assert [f"{job}: {what}" for job, content in workflow["jobs"].items() for what in problems(content)] == []
 
 
-CHECKOUT = {"uses": "actions/checkout@v6"}
 KEY = {"uses": "OWNER/gradegate@v0", "with": {"openai-api-key": "x"}}
-WRONG = {
-    "starts python x.py": [{"run": "python x.py"}, KEY],
-    "starts make": [{"run": "rm -rf out && make"}, KEY],
-    "starts ./x": [{"run": "if true; ./x; fi"}, {"run": "echo", "env": {"K": "${{ secrets.K }}"}}],
-    "runs ./action": [{"uses": "./action"}, KEY],
-    "runs code of the checkout": [{**KEY, "with": {**KEY["with"], "allow-exec": "true"}}],
-    "not pinned: gradegate": [{"run": "pip install gradegate"}],
-    "not pinned: .": [{"run": "pip install ."}],
-    "not pinned: git+https://github.com/o/r@main": [{"run": "pip install git+https://github.com/o/r@main"}],
-    "writes to run.json": [{"run": "curl --output run.json https://example.org"}, KEY],
-    "writes to gate.json": [{"run": "gh api x > gate.json"}, {"uses": "OWNER/gradegate@v0"}],
-    "believes .base": [CHECKOUT, {**CHECKOUT, "with": {"path": ".base"}}, KEY],
-    "believes .": [CHECKOUT, {"uses": "actions/download-artifact@v7"}, KEY],
-    "believes .gradegate/x": [CHECKOUT, {"uses": "actions/cache@v5", "with": {"path": ".gradegate/x"}}, KEY],
-    "believes results.json": [CHECKOUT, KEY, {"uses": "actions/upload-artifact@v7", "with": {"path": "results.json"}}],
-}
+WRONG = table(__file__, "WRONG")
 
 
 def test_each_rule_fails_where_it_is_broken() -> None:

@@ -1,7 +1,5 @@
 """The two stages for forks from end to end: the commands of the first without keys, the Action of the second, and what a stranger would try."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """scripts/image_size.py: what it weighs, and that it measures the first call of the action as it is started."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Deliberate mistakes, and the words for each: mistakes.yaml is read aloud whenever it changes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,51 +1,26 @@
 """The table of options: what one door has the other has, or the entry says why not; both read the same values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gradegate import cli
 from gradegate.commands import flags
 from gradegate.github.inputs import from_inputs
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS
+from support.each import table
 
 # An option, what somebody writes, and what both doors make of it.
 WRITTEN = [
+    *table(__file__, "WRITTEN"),
     ("config", "a.yaml", ("a.yaml",)),
     ("output", "r.json", ("r.json",)),
-    ("grader", "text=echo", {"text": "echo"}),
     ("provider", "echo", ("echo",)),
     ("answers", "a.jsonl", ("a.jsonl",)),
     ("assert", "contains:x", ("contains:x",)),
-    ("var", "a=b=c", {"a": "b=c"}),
-    ("filter-pattern", "^x", "^x"),
-    ("filter-first-n", "2", 2),
     ("filter-metadata", "tags=x", (("tags", "x"),)),
-    ("filter-providers", "one", "one"),
-    ("repeat", "2", 2),
-    ("confirm", "answers", "answers"),
-    ("reask", "0", 0),
-    ("max-concurrency", "9", 9),
-    ("timeout", "7", 7),
-    ("retries", "0", 0),
-    ("base", "/b", "/b"),
-    ("baseline", "/r.json", "/r.json"),
-    ("compare", "base", "base"),
-    ("changes", "block", "block"),
-    ("cache", ".c", ".c"),
-    ("max-age", "0", 0),
-    ("cache-http", "true", True),
-    ("max-calls", "5", 5),
-    ("max-usd", "0.5", 0.5),
-    ("max-seconds", "60", 60.0),
     ("ready", "http://127.0.0.1:1 2", ("http://127.0.0.1:1 2",)),
     ("shard", "3/8", (3, 8)),
-    ("parts", "p", "p"),
-    ("open", "o", "o"),
     ("allowed-env", "A B", frozenset({"A", "B"})),
-    ("allow-exec", "true", True),
     ("exec-env", "A,B", frozenset({"A", "B"})),
-    ("python", "python3", "python3"),
 ]
 NOT_COMPARED = {"merge", "allowed-hosts"}  # an argument of a command of its own; values with names of their own
 

@@ -14,8 +14,6 @@ from support.graded import Script, config, mistakes
 GRADER = '''
 """is-short: so many words, and a model that agrees."""
 
-from __future__ import annotations
-
 from gradegate.values.conversation import Transcript
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options

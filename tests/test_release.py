@@ -15,7 +15,7 @@ import generated
 import pytest
 import yaml
 
-from support.each import each
+from support.each import each, table
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -162,12 +162,7 @@ def test_the_push_is_all_or_nothing(repository: Repository) -> None:
     assert "release/v0" not in repository.git("ls-remote", "origin")
 
 
-REFUSED = [
-    ("v0.2.0", "'v0.2.0' is no version -> write three numbers, such as 0.2.0, without a v"),
-    ("0.2", "'0.2' is no version"),
-    ("0.02.0", "'0.02.0' is no version"),
-    ("0.3.0", "src/gradegate/__init__.py: __version__ is 0.2.0 and not 0.3.0 -> write the version that is released"),
-]
+REFUSED = table(__file__, "REFUSED")
 
 
 @each(("version", "said"), REFUSED)
@@ -180,13 +175,10 @@ def test_a_version_that_the_code_does_not_have_is_refused(repository: Repository
 @each(
     ("head", "notes", "said"),
     [
-        ("## 0.3.0 (unreleased)", "- News.", "CHANGELOG.md:3: the first section is `## 0.3.0 (unreleased)` -> write `## 0.3.0 (YY"),
-        ("## 0.3.0", "- News.", "CHANGELOG.md:3: the first section is `## 0.3.0` -> write"),
-        ("## 0.4.0 (2026-11-22)", "- News.", "CHANGELOG.md:3: the first section is `## 0.4.0 (2026-11-22)` -> write"),
-        ("## 0.3.0 (2026-11-22)", "", "CHANGELOG.md:3: the section is empty -> say what changes for users"),
+        *table(__file__, "a_changelog_that_does_not_begin_with_the_version_is_refused"),
         ("## 0.3.0 (2026-11-22)", "x" * 125_001, "CHANGELOG.md:3: 125001 characters, GitHub takes 125000"),
     ],
-)  # fmt: skip
+)
 def test_a_changelog_that_does_not_begin_with_the_version_is_refused(repository: Repository, head: str, notes: str, said: str) -> None:
     repository.write("0.3.0", head, notes)
     done = repository.release("check", "0.3.0")
@@ -257,15 +249,9 @@ RUN = {"head_sha": "c" * 40, "event": "push", "run_number": 7, "status": "comple
 @each(
     ("runs", "said"),
     [
-        ([RUN], ""),
+        *table(__file__, "only_a_commit_that_is_green_is_released"),
         ([{**RUN, "conclusion": "failure"}, {**RUN, "run_number": 8}], ""),
-        ([], "ci: did not run on"),
-        ([{**RUN, "head_sha": "d" * 40}], "ci: did not run on"),
-        ([{**RUN, "event": "pull_request"}], "ci: did not run on"),
         ([RUN, {**RUN, "conclusion": "failure", "run_number": 8}], "ci: failure on"),
-        ([{**RUN, "conclusion": "cancelled"}], "ci: cancelled on"),
-        ([{**RUN, "conclusion": None, "status": "in_progress"}], "ci: in_progress on"),
-        ([{}], "not a list of runs as GitHub gives it"),
     ],
 )
 def test_only_a_commit_that_is_green_is_released(repository: Repository, tmp_path: Path, runs: list[dict[str, object]], said: str) -> None:

@@ -1,7 +1,5 @@
 """The security documents: every defence that they name is tested, and what they list is what is there."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import distribution, metadata
 from pathlib import Path

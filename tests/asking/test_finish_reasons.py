@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from gradegate.asking.finish import ended
-from support.each import each
+from support.each import each, table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import ask, build, claude, ollama, output_text, responses, said
 from support.vendors import gemini as gemini_reply
@@ -23,27 +23,7 @@ def reason(llm: FakeLlm, provider_id: str, answer: Any) -> str:
 
 
 @each("provider_id", CHATS)
-@each(
-    ("word", "meaning"),
-    [
-        ("stop", "stop"),
-        ("STOP", "stop"),  # gateways pass on the words of Google
-        ("end_turn", "stop"),
-        ("eos", "stop"),
-        ("length", "length"),
-        ("MAX_TOKENS", "length"),
-        ("max_tokens", "length"),
-        ("model_length", "length"),
-        ("tool_calls", "stop"),  # without a call: gateways make a form by a tool of their own
-        ("function_call", "stop"),
-        ("content_filter", "content_filter"),
-        ("error", "error"),
-        ("insufficient_system_resource", "insufficient_system_resource"),
-        ("Something_New", "something_new"),
-        (None, ""),
-        ("", ""),
-    ],
-)
+@each(("word", "meaning"), table(__file__, "chat_completions"))
 def test_chat_completions(llm: FakeLlm, provider_id: str, word: str | None, meaning: str):
     assert reason(llm, provider_id, chat("yes", finish_reason=word)) == meaning
 
@@ -54,102 +34,29 @@ def test_chat_completions_without_any_reason(llm: FakeLlm):
     assert reason(llm, "openai:chat:m", answer) == ""
 
 
-@each(
-    ("word", "native", "meaning"),
-    [
-        ("stop", "MAX_TOKENS", "length"),
-        ("stop", "max_tokens", "length"),
-        ("stop", "length", "length"),
-        ("stop", "max_output_tokens", "length"),
-        (None, "MAX_TOKENS", "length"),
-        ("stop", "STOP", "stop"),
-        ("stop", "end_turn", "stop"),
-        ("stop", None, "stop"),
-        ("length", "stop", "length"),
-        ("stop", "OTHER", "other"),
-        ("error", "MAX_TOKENS", "error"),
-        ("content_filter", "MAX_TOKENS", "content_filter"),
-    ],
-)
+@each(("word", "native", "meaning"), table(__file__, "openrouter_gives_the_vendors_own_word_too"))
 def test_openrouter_gives_the_vendors_own_word_too(llm: FakeLlm, word: str | None, native: str | None, meaning: str):
     answer = chat("yes", finish_reason=word, native_finish_reason=native)
     assert reason(llm, "openrouter:m", answer) == meaning
 
 
-@each(
-    ("word", "meaning"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("tool_use", "stop"),
-        ("refusal", "content_filter"),
-        ("pause_turn", "pause_turn"),
-        ("something_new", "something_new"),
-        (None, ""),
-    ],
-)
+@each(("word", "meaning"), table(__file__, "anthropic"))
 def test_anthropic(llm: FakeLlm, word: str | None, meaning: str):
     assert reason(llm, "anthropic:m", claude({"type": "text", "text": "yes"}, stop_reason=word)) == meaning
 
 
-@each(
-    ("word", "meaning"),
-    [
-        ("STOP", "stop"),
-        ("MAX_TOKENS", "length"),
-        ("SAFETY", "content_filter"),
-        ("RECITATION", "content_filter"),
-        ("PROHIBITED_CONTENT", "content_filter"),
-        ("IMAGE_RECITATION", "content_filter"),
-        ("OTHER", "other"),
-        ("MALFORMED_FUNCTION_CALL", "malformed_function_call"),
-        ("FINISH_REASON_UNSPECIFIED", "finish_reason_unspecified"),
-        (None, ""),
-    ],
-)
+@each(("word", "meaning"), table(__file__, "google"))
 def test_google(llm: FakeLlm, word: str | None, meaning: str):
     assert reason(llm, "google:m", gemini_reply({"text": "yes"}, finish=word)) == meaning
 
 
-@each(
-    ("status", "details", "meaning"),
-    [
-        ("completed", None, "stop"),
-        ("incomplete", {"reason": "max_output_tokens"}, "length"),
-        ("incomplete", {"reason": "content_filter"}, "content_filter"),
-        ("incomplete", {"reason": "max_messages"}, "max_messages"),
-        ("incomplete", None, "incomplete"),
-        ("incomplete", {}, "incomplete"),
-        ("in_progress", None, "in_progress"),
-        ("queued", None, "queued"),
-        ("failed", None, "failed"),
-        ("cancelled", None, "cancelled"),
-        (None, None, ""),
-    ],
-)
+@each(("status", "details", "meaning"), table(__file__, "openai_responses"))
 def test_openai_responses(llm: FakeLlm, status: str | None, details: dict | None, meaning: str):
     answer = responses(said(output_text("yes")), status=status, incomplete_details=details)
     assert reason(llm, "openai:responses:m", answer) == meaning
 
 
-@each(
-    ("done", "word", "meaning"),
-    [
-        (True, "stop", "stop"),
-        (True, "length", "length"),
-        (True, "load", "load"),
-        (True, None, ""),
-        (False, "stop", "unfinished"),
-        (False, None, "unfinished"),
-        (0, "stop", "unfinished"),
-        (1, "stop", "unfinished"),
-        ("false", "stop", "unfinished"),
-        ("", None, "unfinished"),
-        (None, "stop", "stop"),
-    ],
-)
+@each(("done", "word", "meaning"), table(__file__, "ollama"))
 def test_ollama(llm: FakeLlm, done: bool, word: str | None, meaning: str):
     assert reason(llm, "ollama:m", {**ollama("yes"), "done": done, "done_reason": word}) == meaning
 

@@ -14,6 +14,7 @@ from gradegate.errors import ProviderError
 from gradegate.http.client import Client
 from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
+from support.each import table
 from support.fake_llm import chat
 from support.vendors import claude, embeddings, output_text, responses, said
 
@@ -129,21 +130,7 @@ def test_an_empty_key_is_none(gate, cloud, monkeypatch):
 
 
 @pytest.mark.parametrize("vendor", TARGETS)
-@pytest.mark.parametrize(
-    "base",
-    [
-        "https://evil.example.com/v1",
-        "http://{host}/v1",
-        "https://{host}:8443/v1",
-        "https://{host}@evil.example.com/v1",
-        "https://{host}.evil.example.com/v1",
-        "https://evil.example.com/{host}/v1",
-        "https://evil.example.com\\@{host}/v1",
-        "https://xn--{host}/v1",
-        "https://{host}/v1/files?",
-        "https://{host}/v1/files#",
-    ],
-)
+@pytest.mark.parametrize("base", table(__file__, "no_token_goes_to_a_foreign_address"))
 def test_no_token_goes_to_a_foreign_address(gate, cloud, monkeypatch, vendor, base):
     target, host, _ = TARGETS[vendor]
     setenv(monkeypatch, **IDS[vendor])
@@ -191,16 +178,7 @@ def test_a_config_names_no_account(gate, cloud, monkeypatch):
     assert (ran.code, "evil.example.com" in cloud.hosts) == (0, False)
 
 
-@pytest.mark.parametrize(
-    ("env", "words"),
-    [
-        ({"OPENAI_SERVICE_ACCOUNT_ID": ""}, "OPENAI_SERVICE_ACCOUNT_ID is not set -> set it, or set OPENAI_API_KEY"),
-        ({"OPENAI_SERVICE_ACCOUNT_ID": "a b"}, "OPENAI_SERVICE_ACCOUNT_ID is no identifier"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_URL": ""}, "permissions: id-token: write` (pull requests of forks get none)"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_TOKEN": ""}, "permissions: id-token: write` (pull requests of forks get none)"),
-        ({"ACTIONS_ID_TOKEN_REQUEST_URL": "http://h/?x"}, "ACTIONS_ID_TOKEN_REQUEST_URL is no https address"),
-    ],
-)
+@pytest.mark.parametrize(("env", "words"), table(__file__, "what_is_not_set_up_is_a_mistake_before_any_call"))
 def test_what_is_not_set_up_is_a_mistake_before_any_call(gate, cloud, monkeypatch, env, words):
     setenv(monkeypatch, **{**IDS["openai"], **env})
     ran = gate(config("openai:chat:m"))

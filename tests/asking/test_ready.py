@@ -1,7 +1,5 @@
 """Waiting for an application: it comes late, it is out of order, it never comes."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -8,6 +8,7 @@ import pytest
 from gradegate.asking import endpoint
 from gradegate.errors import ConfigError
 from support import clouds
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, ollama, output_text, responses, said
 
@@ -49,46 +50,8 @@ def differing(rows: dict, got: dict) -> dict:
 
 # --- who enforces -------------------------------------------------------------------------------------------------
 
-OWN = [
-    "https://api.openai.com/v1/chat/completions",
-    "https://eu.api.openai.com/v1/responses",
-    "https://mine.openai.azure.com/openai/v1/chat/completions",
-    "https://mine.cognitiveservices.azure.com/openai/v1/chat/completions",
-    "https://mine.openai.azure.us/openai/v1/chat/completions",
-    "https://api.anthropic.com/v1/messages",
-    "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
-    "https://aiplatform.googleapis.com/v1/m:generateContent",
-    "https://europe-west4-aiplatform.googleapis.com/v1/m:generateContent",
-    "https://x.aiplatform.googleapis.com/v1/m:generateContent",
-    "https://aiplatform.eu.rep.googleapis.com/v1/m:rawPredict",
-    "https://api.mistral.ai/v1/chat/completions",
-    "https://api.eu.mistral.ai/v1/chat/completions",
-    "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse",
-    "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com/model/m/converse",
-    "https://bedrock-runtime.us-east-1.api.aws/model/m/converse",
-    "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse",
-    "https://vpce-0a1b-2c3d.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/m/converse",
-    "https://API.OpenAI.com:443/v1/chat/completions",
-]
-OTHERS = [
-    "http://api.openai.com/v1/chat/completions",
-    "https://api.openai.com:8443/v1/chat/completions",
-    "https://api.openai.com.example.com/v1/chat/completions",
-    "https://example.com/api.openai.com/v1/chat/completions",
-    "https://api.openai.com@example.com/v1/chat/completions",
-    "https://notapi.openai.com/v1/chat/completions",
-    "https://openai.azure.com/openai/v1/chat/completions",
-    "https://a.b.openai.azure.com/openai/v1/chat/completions",
-    "https://mine.services.ai.azure.com/models/chat/completions",
-    "https://aiplatform.googleapis.com.example.com/v1/m:generateContent",
-    "https://bedrock-runtime.eu-central-1.amazonaws.com.example.com/model/m/converse",
-    "https://bedrock-runtime.s3-us-west-2.amazonaws.com/model/m/converse",
-    "https://mine.s3.amazonaws.com/bedrock-runtime",
-    "https://openrouter.ai/api/v1/chat/completions",
-    "https://api.deepseek.com/v1/chat/completions",
-    "http://127.0.0.1:11434/api/chat",
-    "https://ollama.com/api/chat",
-]
+OWN = table(__file__, "OWN")
+OTHERS = table(__file__, "OTHERS")
 
 
 def test_which_hosts_are_a_vendors_own():

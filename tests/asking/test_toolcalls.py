@@ -1,60 +1,29 @@
 """Tool calls of every vendor in one form, and the tools that they may call."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking.toolcalls import NO_PARAMETERS, declared, told, uniform, written
+from support.each import table
 
 WEATHER = {"name": "weather", "arguments": '{"city": "Bern"}'}
 
 
-@pytest.mark.parametrize(
-    ("call", "identity"),
-    [
-        ({"id": "c1", "type": "function", "function": WEATHER}, "c1"),  # OpenAI chat
-        ({"id": "c1", "function": WEATHER, "index": 0}, "c1"),  # Mistral
-        ({"function": {"name": "weather", "arguments": {"city": "Bern"}}}, ""),  # Ollama
-        ({"type": "function_call", "call_id": "c1", "id": "fc_9", **WEATHER}, "c1"),  # OpenAI Responses
-        ({"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bern"}}, "c1"),  # Anthropic
-        ({"id": "c1", "name": "weather", "args": {"city": "Bern"}}, "c1"),  # Gemini
-        ({"functionCall": {"name": "weather", "args": {"city": "Bern"}}}, ""),  # Gemini, a part
-        (WEATHER, ""),  # function_call, before there were tools
-    ],
-)
+@pytest.mark.parametrize(("call", "identity"), table(__file__, "calls_of_every_vendor_have_one_form"))
 def test_calls_of_every_vendor_have_one_form(call, identity):
     assert uniform(call) == {"id": identity, "type": "function", "function": WEATHER}
     assert told([call]) == told(call) == [uniform(call)]
 
 
-@pytest.mark.parametrize(
-    ("call", "name", "kind"),
-    [
-        ({"type": "web_search_call", "id": "w", "action": {"query": "x"}}, "web_search", "web_search_call"),
-        ({"type": "mcp_call", "name": "lookup", "arguments": "{}"}, "lookup", "mcp_call"),
-        ({"type": "custom_tool_call", "name": "sql", "input": "select 1"}, "sql", "custom_tool_call"),
-        ({"type": "function", "function": {}}, "", "function"),
-        ({}, "", "function"),
-    ],
-)
+@pytest.mark.parametrize(("call", "name", "kind"), table(__file__, "what_is_no_function_of_the_caller_keeps_its_type"))
 def test_what_is_no_function_of_the_caller_keeps_its_type(call, name, kind):
     uniformed = uniform(call)
     assert (uniformed["function"]["name"], uniformed["type"]) == (name, kind)
     assert isinstance(uniformed["function"]["arguments"], str)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps([{"id": "c", "type": "function", "function": WEATHER}]),
-        json.dumps({"content": "one moment", "tool_calls": [{"function": WEATHER}]}),
-        json.dumps({"function_call": WEATHER}),
-        json.dumps({"toolCall": {"functionCalls": [{"name": "weather", "args": {"city": "Bern"}}]}}),
-        "\n " + json.dumps(WEATHER),
-    ],
-)
+@pytest.mark.parametrize("text", table(__file__, "a_text_may_consist_of_calls"))
 def test_a_text_may_consist_of_calls(text):
     assert [call["function"] for call in written(text)] == [WEATHER]
 
@@ -86,24 +55,7 @@ def test_whatever_is_told_is_in_the_form_or_none(value):
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]},
-        {"tools": [{"type": "function", "name": "weather", "parameters": SCHEMA}, {"type": "web_search"}]},
-        {"tools": [{"name": "weather", "input_schema": SCHEMA}]},
-        {"functions": [{"name": "weather", "parameters": SCHEMA}]},
-        {
-            "tools": [
-                {
-                    "functionDeclarations": [
-                        {"name": "weather", "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}}
-                    ]
-                }
-            ]
-        },
-    ],
-)
+@pytest.mark.parametrize("config", table(__file__, "tools_of_every_vendor_are_read"))
 def test_tools_of_every_vendor_are_read(config):
     assert declared(config) == {"weather": SCHEMA}
 

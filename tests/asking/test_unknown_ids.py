@@ -10,49 +10,10 @@ from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.asking.unknown_ids import check, nearest
 from gradegate.errors import ConfigError
 from gradegate.values.suite import ProviderSpec
+from support.each import table
 from support.graded import mistakes
 
-NEAREST = [
-    ("gpt-4.1-mini", "openai:chat:gpt-4.1-mini"),
-    ("openai/gpt-4o", "openai:gpt-4o"),
-    ("anthropic/claude-sonnet-4-5", "anthropic:claude-sonnet-4-5"),
-    ("gpt-5", "openai:chat:gpt-5"),
-    ("chatgpt-4o-latest", "openai:chat:chatgpt-4o-latest"),
-    ("o3-mini", "openai:chat:o3-mini"),
-    ("ft:gpt-4o:org::id", "openai:chat:ft:gpt-4o:org::id"),
-    ("gpt:gpt-4o", "openai:chat:gpt-4o"),
-    ("text-embedding-3-large", "openai:embedding:text-embedding-3-large"),
-    ("omni-moderation-latest", "openai:moderation:omni-moderation-latest"),
-    ("claude-sonnet-4-5-20250929", "anthropic:messages:claude-sonnet-4-5-20250929"),
-    ("claude:claude-haiku-4-5", "anthropic:messages:claude-haiku-4-5"),
-    ("gemini-2.5-flash", "google:gemini-2.5-flash"),
-    ("gemini:gemini-2.5-flash", "google:gemini-2.5-flash"),
-    ("mistral-large-latest", "mistral:mistral-large-latest"),
-    ("codestral-latest", "mistral:codestral-latest"),
-    ("mistral-embed", "mistral:embedding:mistral-embed"),
-    ("grok-4", "xai:grok-4"),
-    ("deepseek-chat", "deepseek:deepseek-chat"),
-    ("sonar-pro", "perplexity:sonar-pro"),
-    ("command-r-plus", "cohere:command-r-plus"),
-    ("kimi-k2", "moonshot:kimi-k2"),
-    ("qwen-max", "alibaba:qwen-max"),
-    ("voyage-3-large", "voyage:voyage-3-large"),
-    ("llama3", "ollama:chat:llama3"),
-    ("llama3.2:3b", "ollama:chat:llama3.2:3b"),
-    ("deepseek-r1:7b", "ollama:chat:deepseek-r1:7b"),
-    ("qwen2.5-coder:latest", "ollama:chat:qwen2.5-coder:latest"),
-    ("phi4", "ollama:chat:phi4"),
-    ("nomic-embed-text", "ollama:embedding:nomic-embed-text"),
-    ("together_ai:meta-llama/x", "together:meta-llama/x"),
-    ("lm_studio:m", "lmstudio:m"),
-    ("anthropic/claude-sonnet-4", "anthropic:claude-sonnet-4"),
-    ("gemini/gemini-2.5-flash", "google:gemini-2.5-flash"),
-    ("models/gemini-2.5-pro", "google:gemini-2.5-pro"),
-    ("OpenAI:chat:gpt-5", "openai:chat:gpt-5"),
-    ("openai.chat.gpt-4.1", "openai:chat:gpt-4.1"),
-    ("openai-chat:gpt-5", "openai:chat:gpt-5"),
-    ("meta-llama/llama-3.3-70b-instruct", "openrouter:meta-llama/llama-3.3-70b-instruct"),
-]
+NEAREST = table(__file__, "NEAREST")
 
 
 @pytest.mark.parametrize(("written", "served"), NEAREST)
@@ -70,16 +31,7 @@ def test_a_slip_of_the_pen_is_asked_about(written, near):
     assert nearest(written) == f'did you mean "{near}"?'
 
 
-@pytest.mark.parametrize(
-    ("written", "url"),
-    [
-        ("localhost:8000", "http://localhost:8000"),
-        ("localhost:8000/v1", "http://localhost:8000/v1"),
-        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
-        ("api.example.com/v1/chat", "https://api.example.com/v1/chat"),
-        ("gateway.example:8443", "https://gateway.example:8443"),
-    ],
-)
+@pytest.mark.parametrize(("written", "url"), table(__file__, "an_address_is_an_application_or_a_server_of_openais_api"))
 def test_an_address_is_an_application_or_a_server_of_openais_api(written, url):
     said = nearest(written)
     assert f"write {url} and a `body`" in said
@@ -110,19 +62,8 @@ def test_any_text_gets_a_cure(written: str):
     assert nearest(written)
 
 
-AGENTS = [
-    "anthropic:claude-agent-sdk", "anthropic:claude-agent-sdk:x", "anthropic:claude-code", "openai:codex-sdk",
-    "openai:codex-sdk:gpt-5", "openai:agents:my-agent", "openai:assistant:asst_1", "openai:chatkit:wf", "opencode:sdk",
-    "opencode", "openclaw:x", "a2a:https://host", "browser", "mcp", "mcp:server", "n8n:https://host", "slack:C1",
-    "azure:assistant:x", "azure:foundry-agent:x", "promptfoo:simulated-user", "bedrock-agent:x",
-    "bedrock:kb:x", "bedrock:agents:x",
-]  # fmt: skip
-MEDIA = [
-    "openai:realtime", "openai:realtime:gpt-realtime", "openai:image:dall-e-3", "openai:tts:x", "openai:gpt-4o-mini-tts",
-    "openai:gpt-4o-realtime-preview", "openai:gpt-live-1", "elevenlabs:tts:rachel", "xai:image:grok-2-image", "fal:image:x",
-    "google:live:gemini-2.0-flash-live", "google:gemini-2.5-flash-image", "hyperbolic:audio:m", "azure:realtime:d",
-    "bedrock:nova-sonic", "bedrock:amazon.nova-sonic-v1:0", "bedrock:video:x", "vertex:video:veo-3", "vertex:gemini-2.5-flash-image",
-]  # fmt: skip
+AGENTS = table(__file__, "AGENTS")  # fmt: skip
+MEDIA = table(__file__, "MEDIA")  # fmt: skip
 
 
 @pytest.mark.parametrize("written", AGENTS + MEDIA)
@@ -132,32 +73,7 @@ def test_what_is_no_model_is_told_of_answers_made_elsewhere(written):
     assert len(caught.value.mistakes) == 1
 
 
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
-        ("bedrock:embeddings:amazon.titan-embed-text-v2:0", "such as openai:embedding:MODEL"),
-        ("vertex:embedding:text-embedding-005", "such as openai:embedding:MODEL"),
-        ("bedrock:messages:anthropic.claude-x", "asks another API of that vendor"),
-        ("bedrock:mantle:openai.gpt-oss-20b", "asks another API of that vendor"),
-        ("sagemaker:x", "its cloud's own credentials, which gradegate cannot do yet"),
-        ("github:openai/gpt-4.1", "was closed in July 2026, its API too -> name the vendor of the model"),
-        ("palm:chat-bison", "-> write google:MODEL"),
-        ("replicate:meta/llama", "-> write the id `http` with the header `Prefer: wait`"),
-        ("watsonx:chat:ibm/granite", "has an API of its own"),
-        ("portkey:gpt-4o", "`apiBaseUrl: https://api.portkey.ai/v1`"),
-        ("llama", "http://localhost:8080/v1"),
-        ("webhook:https://host/x", "is plain HTTP -> write the id `http`"),
-        ("wss://host/x", "is asked over a WebSocket"),
-        ("promptfoo:redteam:goat", "run red teaming as its own job"),
-        ("openai:completion:davinci", "takes no messages -> name a chat model of the same vendor"),
-        ("sequence", "-> write the conversation as `turns` of a test"),
-        ("golang:main.go", "in a language that gradegate does not run -> serve it over HTTP"),
-        ("ruby:main.rb", "in a language that gradegate does not run"),
-        ("azure:moderation:text-content-safety", "-> name openai:moderation"),
-        ("groq:responses:m", "asks another API of that vendor"),
-        ("transformers:text-generation:m", "inside promptfoo's own process"),
-    ],
-)
+@pytest.mark.parametrize(("written", "said"), table(__file__, "what_promptfoo_has_and_gradegate_has_not_is_named"))
 def test_what_promptfoo_has_and_gradegate_has_not_is_named(written, said):
     with pytest.raises(ConfigError) as caught:
         check(ProviderSpec(written))
@@ -180,16 +96,7 @@ def test_an_agent_with_many_options_is_one_mistake(gate):
     assert "1 mistake; nothing was asked" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("openai:chatt:gpt-5", "openai:chat:gpt-5"),
-        ("openai:response:gpt-5", "openai:responses:gpt-5"),
-        ("anthropic:message:claude-haiku-4-5", "anthropic:messages:claude-haiku-4-5"),
-        ("mistral:Chat:m", "mistral:chat:m"),
-        ("ollama:embeding:m:8b", "ollama:embedding:m:8b"),
-    ],
-)
+@pytest.mark.parametrize(("written", "meant"), table(__file__, "a_near_miss_of_a_form_is_no_name_of_a_model"))
 def test_a_near_miss_of_a_form_is_no_name_of_a_model(written, meant):
     with pytest.raises(ConfigError, match=f'did you mean "{meant}"'):
         check(ProviderSpec(written))

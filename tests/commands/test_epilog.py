@@ -1,7 +1,5 @@
 """The pages of help: an example that runs, the exit codes there are, and every variable that the sources read."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

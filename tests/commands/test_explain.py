@@ -1,7 +1,5 @@
 """``gradegate explain``: one case by its number, id or a part of its name, told from the question to the decision."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision, cases_of
 from support import samples, showcase
+from support.each import table
 from support.runner import commands
 
 
@@ -34,16 +33,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 def test_a_failure_with_what_differs_and_every_ask(capsys: pytest.CaptureFixture[str]) -> None:
     said = told(capsys, "1")
-    for line in (
-        "#1 Refund after 30 days: failed, new",
-        "  it is a reason why the run is blocked",
-        "asked: May I return a kettle that I bought six weeks ago?",
-        "factuality fails, 2 of 3 asks (new), score 0, threshold 0.5, evals/support.yaml:62",
-        "  ask 2: passed, score 1 (openai:chat:gpt-5-mini): (E) The difference does not matter.",
-        "llm-rubric passed, score 0.9, threshold 0.8, evals/support.yaml:63",
-        "rule: regressions (blocking) missed",
-        "target: 1 call, 352 tokens, 0.0007 USD, 1.24 s",
-    ):
+    for line in table(__file__, "a_failure_with_what_differs_and_every_ask"):
         assert f"{line}\n" in said
     assert "for [-30-] days after delivery, [-in-] the" in said
     assert "for {+60+} days after delivery, {+also without+} the" in said
@@ -96,15 +86,7 @@ def test_of_many_the_first_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert said.endswith("and 70 more\n")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "cure"),
-    [
-        ("Moves too Oslo", "the nearest: `Moves to Oslo`"),
-        ("26", "name one of its 25 cases, #1 the first"),
-        ("", "name one of its 25 cases, #1 the first"),
-        ("qqq", "name one of its 25 cases, #1 the first"),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "cure"), table(__file__, "where_none_matches_the_nearest_is_named"))
 def test_where_none_matches_the_nearest_is_named(capsys: pytest.CaptureFixture[str], wanted: str, cure: str) -> None:
     assert f"results.json: no case matches `{wanted}` -> {cure}\n" in told(capsys, wanted, code=2)
 

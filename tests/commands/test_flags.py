@@ -4,6 +4,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.commands import flags
+from support.each import table
 from support.graded import mistakes
 
 TESTS = [
@@ -25,18 +26,7 @@ def described(ran):
     return sorted({case["description"] for case in ran.cases})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "left"),
-    [
-        (["--filter-first-n", "2"], ["alpha", "beta"]),
-        (["-n", "9"], ["alpha", "beta", "gamma"]),
-        (["--filter-metadata", "tags=smo"], ["alpha"]),
-        (["--filter-metadata", "tags=s"], ["alpha", "beta"]),
-        (["--filter-metadata", "tags=s", "--filter-metadata", "level=2"], ["alpha"]),
-        (["--filter-pattern", "a$", "-n", "1"], ["alpha"]),
-        (["--filter-metadata", "tags=slow", "-n", "1"], ["beta"]),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "left"), table(__file__, "filters_keep_tests_as_promptfoo_does_and_every_report_says_so"))
 def test_filters_keep_tests_as_promptfoo_does_and_every_report_says_so(gate, arguments, left):
     ran = gate(config(), *arguments, "-o", "r.xml", "-o", "r.md", "-o", "r.html", "-o", "r.json")
     assert described(ran) == left
@@ -59,15 +49,7 @@ def test_a_test_for_a_provider_that_is_left_out_is_not_run(gate):
     assert described(gate(config(tests=tests), "--filter-providers", "two")) == ["beta"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--filter-metadata", "tags=none"], "--filter-metadata 'tags=none' matches no test of"),
-        (["--filter-providers", "none"], "--filter-providers 'none' matches no provider of"),
-        (["--filter-providers", "("], "--filter-providers is not a regular expression"),
-        (["--filter-pattern", "none"], "--filter-pattern 'none' matches no test of"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "a_filter_that_leaves_nothing_is_a_mistake_and_never_green"))
 def test_a_filter_that_leaves_nothing_is_a_mistake_and_never_green(gate, arguments, said):
     assert said in mistakes(gate(config(), *arguments))
 

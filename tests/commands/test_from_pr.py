@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.commands.outlook import outlook as outlook_of
+from support.each import table
 from support.starting import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
@@ -76,15 +77,7 @@ def test_a_gate_that_only_advises_blocks_nothing(begun, more):
     assert outlook(begun)[0]["blocks"] == "no: every rule or every assertion only advises"
 
 
-@pytest.mark.parametrize(
-    ("passed", "name"),
-    [
-        ({"with": {"openai-api-key": "${{ secrets.X }}"}}, "step"),
-        ({"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}, "step"),
-        ({"job": {"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}}, "job"),
-        ({"top": {"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}}, "workflow"),
-    ],
-)
+@pytest.mark.parametrize(("passed", "name"), table(__file__, "a_key_may_be_passed_in_four_ways"))
 def test_a_key_may_be_passed_in_four_ways(begun, passed, name):
     config(begun)
     put(begun, **passed)
@@ -109,15 +102,7 @@ def test_a_host_that_no_key_may_go_to_is_told_as_on_the_runner(begun):
     assert "would send OPENAI_API_KEY to evil.example" in err
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"with": {"confg": "x"}}, "there is no input `confg`"),
-        ({"with": {"config": "none.yaml"}}, "the config `none.yaml` does not exist"),
-        ({"with": {"repeat": 0}}, "the input `repeat` is '0' -> give a whole number from 1"),
-        ({"with": {"working-directory": "../x"}}, "give a folder inside the workspace"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), table(__file__, "mistakes_of_inputs_are_those_of_the_action"))
 def test_mistakes_of_inputs_are_those_of_the_action(begun, given, said):
     config(begun, provider="echo")
     put(begun, **given)
@@ -126,15 +111,7 @@ def test_mistakes_of_inputs_are_those_of_the_action(begun, given, said):
     assert said in err
 
 
-@pytest.mark.parametrize(
-    ("given", "key", "text"),
-    [
-        ({"job": {"if": "github.actor != 'x'"}}, "only if", "github.actor != 'x'"),
-        ({"top": {"on": {"pull_request": {"paths": ["a/**", "b"]}}}}, "runs", "on pull_request (paths: a/**, b)"),
-        ({"top": {"on": ["push", "merge_group"]}}, "runs", "not on a pull request, but on push, merge_group"),
-        ({"top": {"on": "pull_request_target"}}, "forks", "see docs/github.md"),
-    ],
-)
+@pytest.mark.parametrize(("given", "key", "text"), table(__file__, "what_a_workflow_says_is_told"))
 def test_what_a_workflow_says_is_told(begun, given, key, text):
     config(begun, provider="echo")
     put(begun, **given)
@@ -187,16 +164,7 @@ def test_without_a_workflow_that_is_said(begun):
     assert err == "no workflow uses gradegate -> `gradegate init` writes one\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "jobs: []",
-        "jobs: {a: null, b: [], c: {steps: 3}, d: {steps: [null, 3, {uses: [x]}, {uses: 7}]}}",
-        "on: 3\njobs: {a: {steps: [{uses: x/y@z}]}}",
-    ],
-)
+@pytest.mark.parametrize("text", table(__file__, "what_is_no_workflow_is_passed_over"))
 def test_what_is_no_workflow_is_passed_over(begun, text):
     put(begun)
     (begun.folder / WORKFLOW).write_text(text)

@@ -14,6 +14,7 @@ from gradegate.commands.choices import Choices, check
 from gradegate.commands.starter_files import Ground, check_place, files
 from gradegate.configs.keys import ConfigKeys
 from gradegate.errors import ConfigError
+from support.each import table
 from support.starting import TEMPLATES
 
 WORKFLOW = ".github/workflows/evals.yml"
@@ -122,15 +123,7 @@ def test_what_a_program_answers_goes_the_way_of_the_workflow(begun):
     assert begun.do("run", "--answers", "answers.jsonl")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("provider", "keys"),
-    [
-        ("anthropic:messages:m", ["ANTHROPIC_API_KEY"]),
-        ("google:m", ["GOOGLE_API_KEY"]),
-        ("groq:m", ["GROQ_API_KEY"]),
-        ("ollama:chat:m", None),
-    ],
-)
+@pytest.mark.parametrize(("provider", "keys"), table(__file__, "the_workflow_hands_over_the_keys_of_the_models_that_were_named"))
 def test_the_workflow_hands_over_the_keys_of_the_models_that_were_named(begun, provider, keys):
     assert begun.do("init", "--provider", provider)[0] == 0
     (gate,) = yaml.safe_load(begun.files[WORKFLOW])["jobs"].values()
@@ -301,16 +294,7 @@ def test_all_files_that_are_there_are_named_together(begun):
     assert "prompt.txt" not in err
 
 
-@pytest.mark.parametrize(
-    ("link", "what"),
-    [
-        ("recorded", "`recorded` is a symbolic link"),
-        (".github", "`.github` is a symbolic link"),
-        (".github/workflows", "`.github/workflows` is a symbolic link"),
-        (WORKFLOW, f"`{WORKFLOW}` is there already"),
-        ("prompt.txt", "`prompt.txt` is there already"),
-    ],
-)
+@pytest.mark.parametrize(("link", "what"), table(__file__, "no_link_is_followed"))
 @pytest.mark.parametrize("leads", ["elsewhere", "nowhere", "loop"])
 def test_no_link_is_followed(begun, tmp_path_factory, link, what, leads):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -339,31 +323,7 @@ def test_folders_without_any_letter_do_not_share_a_workflow(begun):
     assert begun.do("init", "+")[0] == begun.do("init", "__")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["../x"], "the folder '../x' is not inside this one"),
-        (["/tmp/x"], "the folder '/tmp/x' is not inside this one"),
-        ([".git/hooks"], "the folder '.git/hooks' is not inside this one"),
-        (["a\nb"], "cannot stand in a workflow"),
-        (["${{ x }}"], "cannot stand in a workflow"),
-        (["--provider", "opnai:chat:m"], "no such provider `opnai:chat:m`"),
-        (["--provider", "openai:chat:"], "names no model"),
-        (["--provider", "x\ny: 1"], "is not the id of a provider"),
-        (["--grader", '"]: {'], "is not the id of a provider"),
-        (["--provider", "https://shop.example/ask"], "is the address of an application -> add --template application"),
-        (["--template", "application", "--provider", "openai:chat:m"], "is not the address of an application"),
-        (["--template", "application", "--provider", "https:///ask"], "is an address without a host"),
-        (["--template", "application", "--provider", "http://a.test:99999/"], "or with a port that there is not"),
-        (["--template", "application", "--provider", "http://a.test/{{q}}"], "write the character as %XX"),
-        (["--only-workflow"], "there is no promptfooconfig.yaml here"),
-        (["--only-workflow", "--no-workflow"], "leave nothing to write -> give one of the two"),
-        (["--provider", ""], "--provider: nothing is given -> write what is meant, or leave it out"),
-        (["", "--grader", ""], "folder and --grader: nothing is given"),
-        (["--action", "acme/gradegate@v1"], "names no commit"),
-        (["--from-pr", "--provider", "openai:chat:m"], "--from-pr looks at the workflows that there are"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), table(__file__, "mistakes_are_told_and_nothing_is_written"))
 def test_mistakes_are_told_and_nothing_is_written(begun, words, said):
     assert said in in_the_way(begun, *words)
 

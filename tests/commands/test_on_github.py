@@ -1,13 +1,10 @@
 """The workflow that `gradegate init` writes, run as the runner runs it: the step with its inputs, on a pull request."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ import pytest
 import yaml
 
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.patience import PATIENCE
 from support.starting import TEMPLATES, spoil
 from support.step import Left, Local, Step
@@ -61,12 +58,6 @@ class Repository:
         """The base of the next pull request is as everything is now."""
         workspace = self.step.workspace
         shutil.copytree(workspace, workspace / ".base", ignore=shutil.ignore_patterns(".base", ".answers"))
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture(params=["", "apps/my bot"], ids=["root", "folder"])

@@ -1,7 +1,5 @@
 """``gradegate view``: the page that a run wrote comes of its results.json, and a browser is told where it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -14,6 +12,7 @@ from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision
 from support import samples, screens, showcase
+from support.each import table
 
 MADE = {
     "showcase": showcase.showcase,
@@ -74,17 +73,7 @@ def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.Ca
     assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["none.json"], "`none.json` cannot be read: No such file or directory -> name the results.json of a run"),
-        (["folder"], "`folder` cannot be read: it is a folder"),
-        (["/dev/zero"], "`/dev/zero` cannot be read: it is not a plain file"),
-        (["broken.json"], "broken.json: not a results.json of this version: invalid JSON"),
-        (["results.json", "-o", "page.pdf"], "the page `page.pdf` has another ending than .html -> end it with .html"),
-        (["results.json", "-o", "nowhere/x/page.html"], "page.html"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "mistakes"))
 def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     (folder / "folder").mkdir()
     (folder / "broken.json").write_text("{")
@@ -121,16 +110,7 @@ def test_where_no_browser_is_the_path_is_said(folder: Path, environ: dict[str, s
     assert "open the page by hand" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("links", "kept"),
-    [
-        ({}, True),
-        ({"server": "javascript:alert(1)//"}, False),
-        ({"server": "https://evil.test/?"}, False),
-        ({"repository": "../../x/y"}, False),
-        ({"commit": "main#"}, False),
-    ],
-)
+@pytest.mark.parametrize(("links", "kept"), table(__file__, "a_page_leads_where_its_run_was_and_nowhere_else"))
 def test_a_page_leads_where_its_run_was_and_nowhere_else(folder: Path, links: dict[str, str], kept: bool) -> None:
     document = json.loads((folder / "results.json").read_text())
     document["links"] |= links

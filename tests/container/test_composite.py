@@ -20,7 +20,7 @@ import yaml
 
 from support import docker
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.patience import PATIENCE
 from support.scenarios import KEY, Scenarios, answers, step
@@ -76,12 +76,6 @@ def composite(tmp_path: Path) -> Composite:
     command.write_text(f'#!/bin/sh\nexec {sys.executable} {docker.__file__} "$@"\n')
     command.chmod(0o755)
     return Composite(folder, fails={"DOCKER_LOG": str(tmp_path / "docker.log")})
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture

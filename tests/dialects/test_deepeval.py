@@ -115,29 +115,21 @@ def test_each_row_has_its_line(gate, llm: FakeLlm):
     ],
 )
 def test_a_row_that_cannot_be_graded_is_a_mistake(gate, llm: FakeLlm, row, said):
-    ran = run(gate, llm, "json", [row], "turn-faithfulness")
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in run(gate, llm, "json", [row], "turn-faithfulness").mistakes
     assert llm.requests == []
 
 
 def test_a_dataset_of_which_nothing_is_asserted_is_a_mistake(gate, llm: FakeLlm):
-    ran = run(gate, llm, "json", [GOLDEN])
-    assert ran.code == 2
-    assert "no test asserts anything" in ran.err
+    assert "no test asserts anything" in run(gate, llm, "json", [GOLDEN]).mistakes
 
 
 @each("wanted", ["Faithfulness", "faithfulness(high)", "faithfulness(0.5", ""])
 def test_what_is_no_assertion_on_the_command_line(gate, llm: FakeLlm, wanted):
-    ran = run(gate, llm, "json", [GOLDEN], wanted)
-    assert ran.code == 2
-    assert "is not an assertion" in ran.err
+    assert "is not an assertion" in run(gate, llm, "json", [GOLDEN], wanted).mistakes
 
 
 def test_an_unknown_assertion_on_the_command_line(gate, llm: FakeLlm):
-    ran = run(gate, llm, "json", [GOLDEN], "faithfullness")
-    assert ran.code == 2
-    assert 'did you mean "faithfulness"?' in ran.err
+    assert 'did you mean "faithfulness"?' in run(gate, llm, "json", [GOLDEN], "faithfullness").mistakes
 
 
 @each("kind", FORMATS)

@@ -84,17 +84,7 @@ def test_a_choice_is_read_where_it_stands_alone(gate, llm, reply, outcome):
 
 
 @each("name", ["similarity", "relevance", "groundedness", "coherence", "fluency"])
-@each(
-    ("stars", "outcome"),
-    [
-        ("1", "fail"),
-        ("2", "pass"),
-        ('{"choice": 4}', "pass"),
-        ('{"choice": true}', "error"),
-        ("Because.\nChoice: 5", "pass"),
-        ("10", "error"),
-    ],
-)
+@each(("stars", "outcome"), table(__file__, "built_in_evaluators_give_stars"))
 def test_built_in_evaluators_give_stars(gate, llm, name, stars, outcome):
     llm.reply = lambda path, body: stars if "You grade the answer" in str(body) else "an answer"
     ran = run(gate, llm, f"  - {{name: n, uses: github/{name}}}")
@@ -123,13 +113,11 @@ def test_what_is_wrong_is_said_with_its_line(gate, llm, evaluators, said):
 
 def test_a_file_without_test_data_is_a_mistake(gate, llm):
     text = FILE.replace("testData:\n  - {{input: Ada, expected: Hello}}\n  - {{input: '{{{{braces}}}}', expected: Hello}}\n", "")
-    ran = run(gate, llm, text=text)
-    assert "no `testData`" in mistakes(ran)
+    assert "no `testData`" in mistakes(run(gate, llm, text=text))
 
 
 def test_a_variable_that_no_row_has_is_a_mistake(gate, llm):
-    ran = run(gate, llm, text=FILE.replace("hello to {{{{input}}}}", "hello to {{{{nobody}}}}"))
-    assert "`nobody`" in mistakes(ran)
+    assert "`nobody`" in mistakes(run(gate, llm, text=FILE.replace("hello to {{{{input}}}}", "hello to {{{{nobody}}}}")))
 
 
 @each("model", ["meta/llama-3.3-70b-instruct", "phi-4", "deepseek/DeepSeek-R1"])

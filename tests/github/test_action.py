@@ -6,15 +6,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from gradegate.github.stamp import Stamp
+from support.each import table
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
@@ -22,12 +23,6 @@ from support.scenarios import Scenarios, answers, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture
@@ -99,15 +94,7 @@ def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, 
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
 
 
-@pytest.mark.parametrize(
-    ("link", "to"),
-    [
-        ("gradegate-results.json", "/dev/stdout"),
-        ("gradegate-results.json", "../.git/config"),
-        ("gradegate-results.json", "../../workflow/event.json"),
-        ("out", "../../home"),
-    ],
-)
+@pytest.mark.parametrize(("link", "to"), table(__file__, "no_report_is_written_through_a_link_that_a_pull_request_commits"))
 def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action: Step, link: str, to: str) -> None:
     action.write({".git/config": "precious"})
     (action.workspace / "evals" / link).symlink_to(to)

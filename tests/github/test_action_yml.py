@@ -1,7 +1,5 @@
 """action.yml, the code that reads it, the workflows and the Dockerfile, against each other and against their linters."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

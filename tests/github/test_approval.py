@@ -1,8 +1,5 @@
 """Who approved of what a pull request does to its gate, against a GitHub on loopback."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,8 +8,8 @@ import pytest
 from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
-from support.each import each
-from support.fake_github import FakeGitHub, serve
+from support.each import each, table
+from support.fake_github import FakeGitHub
 
 LABEL = "gate-approved"
 REPOSITORY = "octo-org/octo-repo"
@@ -28,12 +25,6 @@ EVENT = Event(
     sender=Person("pusher", 102),
     updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
 )
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeGitHub]:
-    with serve() as running:
-        yield running
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions") -> GitHub:
@@ -171,15 +162,7 @@ def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, eve
     assert (decided.by, why in decided.why) == ("", True)
 
 
-@pytest.mark.parametrize(
-    "actor",
-    [
-        {"login": "renamed", "id": 101, "type": "User"},
-        {"login": "mona", "id": 5, "type": ""},
-        {"login": "x[bot]", "id": 6, "type": "Bot"},
-        {"login": "renamed-too", "id": 102, "type": "User"},
-    ],
-)
+@pytest.mark.parametrize("actor", table(__file__, "an_account_is_known_by_its_id_and_a_person_says_so"))
 def test_an_account_is_known_by_its_id_and_a_person_says_so(fake: FakeGitHub, actor: dict) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.timeline[0]["actor"] |= actor

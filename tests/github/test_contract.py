@@ -1,7 +1,5 @@
 """What we send to GitHub is what GitHub publishes: for github.com and an Enterprise Server, each operation, and defects that must show."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,18 +1,15 @@
 """What comes of each event: the table in docs/github.md, row by row, and the pull request behind a second stage."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.each import table
 from support.events import BASE, HEAD, pull_request
-from support.fake_github import FakeGitHub, Token, serve
-from support.fake_llm import FakeLlm
-from support.job import Job, checked_out
+from support.fake_github import Token
+from support.job import Job
 
 PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
 TABLE = PAGE.partition("\n## What comes of an event\n")[2].partition("\n## ")[0]
@@ -20,17 +17,6 @@ ROWS = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", TABLE, re.MULTIL
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"
 FILTERS, ALL = "filters", "everything is run"
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
-
-
-@pytest.fixture
-def job(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Job:
-    return checked_out(tmp_path / "workspace", github, llm, monkeypatch)
 
 
 def stage(sha: str = HEAD, **more: Any) -> dict[str, Any]:
@@ -99,16 +85,7 @@ def test_each_row(job: Job, event: str, whose: str, keys: str, comment: str, onl
 
 @pytest.mark.parametrize(
     ("changed", "pulls"),
-    [
-        ({}, []),
-        ({}, [{"number": 7, "head": {"sha": "e" * 40}}]),  # it has moved on
-        ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}]),
-        ({}, [{"number": "x"}]),
-        ({"event": "push"}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"head_branch": None}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"head_repository": None}, [{"number": 7, "head": {"sha": HEAD}}]),
-        ({"pull_requests": [{"number": 7}]}, []),  # what the event lists is not believed
-    ],
+    [*table(__file__, "no_pull_request_is_guessed"), ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}])],
 )
 def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: list[dict[str, Any]]) -> None:
     job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")

@@ -1,11 +1,9 @@
 """At which events the gate reads what lies in the workspace: each row of the table in docs/github.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from gradegate import cli
 from gradegate.access.environment import FREE
 from support.each import each
 from support.events import pull_request
-from support.fake_github import FakeGitHub, serve
+from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
@@ -42,12 +40,6 @@ def commit(root: Path, prompt: str) -> str:
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", prompt)
     return git(root, "rev-parse", "HEAD")
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What the action's script hands over: inputs and variables as a container action has them, and nothing that steers the process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

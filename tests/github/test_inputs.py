@@ -1,7 +1,5 @@
 """The inputs of the action as the runner passes them: what is not known or not meant is said, and nothing runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate import cli
 from gradegate.github.inputs import from_inputs
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
@@ -20,17 +19,7 @@ def said(**inputs: str) -> list[str]:
     return [str(mistake) for mistake in from_inputs(environ, Path()).mistakes]
 
 
-@pytest.mark.parametrize(
-    ("name", "cure"),
-    [
-        ("confg", 'did you mean "config"?'),
-        ("max_concurency", 'did you mean "max-concurrency"?'),
-        ("github_tokn", 'did you mean "github-token"?'),
-        ("zzz", "remove it from `with` (or INPUT_ZZZ from `env`); docs/action.md has all"),
-        ("args", "the image has one entry point and takes no arguments; remove it"),
-        ("entrypoint", "the image has one entry point and takes no arguments; remove it"),
-    ],
-)
+@pytest.mark.parametrize(("name", "cure"), table(__file__, "an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty"))
 @pytest.mark.parametrize("value", ["", "x", "true"])
 def test_an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty(name: str, cure: str, value: str) -> None:
     assert said(**{name: value}) == [f"there is no input `{name.replace('_', '-')}` -> {cure}"]

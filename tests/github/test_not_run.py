@@ -1,7 +1,5 @@
 """Pull requests to which GitHub gives no secrets: the outcome `not-run`, and what every other end leaves behind."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,10 +1,7 @@
 """The path filter: a pull request that changes nothing that a run depends on passes without one, and nothing else does."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +11,8 @@ from gradegate.files.trusted_files import ways
 from gradegate.github.dependencies import _pattern
 from support.each import each, table
 from support.events import pull_request
-from support.fake_github import FakeGitHub, Token, serve
-from support.fake_llm import FakeLlm
-from support.job import CASE, CONFIG, Job, checked_out
-
-
-@pytest.fixture
-def github() -> Iterator[FakeGitHub]:
-    with serve() as fake:
-        yield fake
-
-
-@pytest.fixture
-def job(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Job:
-    return checked_out(tmp_path / "workspace", github, llm, monkeypatch)
+from support.fake_github import Token
+from support.job import CASE, CONFIG, Job
 
 
 def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

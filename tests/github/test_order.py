@@ -1,11 +1,9 @@
 """Runs that end in another order than they began, and jobs that write at once: one comment, whole, of the newest run."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -19,19 +17,13 @@ from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp, read_stamp, stamp
 from gradegate.github.sticky import Left, Posted, When, upsert_comment
 from support.each import each
-from support.fake_github import FakeGitHub, Seen, serve
+from support.fake_github import FakeGitHub, Seen
 from support.patience import PATIENCE
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)
 BOT = "github-actions[bot]"
 CHANGES = When(only_changed=True)
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeGitHub]:
-    with serve() as running:
-        yield running
 
 
 def github(fake: FakeGitHub) -> GitHub:

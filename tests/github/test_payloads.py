@@ -1,7 +1,5 @@
 """Payloads as GitHub has sent them, of all its events: what we read of them is what they say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

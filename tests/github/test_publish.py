@@ -1,7 +1,5 @@
 """What the action leaves on GitHub and with the runner, for every decision and when nothing can be written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from gradegate.reporting.report import Document, Sink
 from gradegate.values.conversation import Usage
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import ActionSettings, Settings
-from support.each import each
+from support.each import each, table
 from support.fake_github import FakeGitHub, Token, serve
 from support.runner import commands, read_outputs, read_summary, shown
 
@@ -242,15 +240,7 @@ def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
     assert {c.name for c in commands(stage.log)} == {"error", "warning"}
 
 
-@each(
-    ("cwd", "path", "output"),
-    [
-        ("", "a/r.json", "a/r.json"),
-        ("evals", "r.json", "evals/r.json"),
-        ("evals", "../r.json", "r.json"),
-        ("evals", "{root}/workspace/out/r.json", "out/r.json"),
-    ],
-)
+@each(("cwd", "path", "output"), table(__file__, "report_paths_are_relative_to_the_workspace"))
 def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:
     written = [path.format(root=stage.root), "second.json", "notes.txt"]
     outputs = publish(stage.step(cwd=cwd), decision(), 0, (), written)

@@ -1,11 +1,9 @@
 """The comment on the pull request, against a GitHub on loopback: whose it is, which one it is, and what when it fails."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +16,8 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
 from gradegate.github.sticky import Posted, Refused, When, upsert_comment
-from support.each import each
-from support.fake_github import FakeGitHub, Seen, Token, serve
+from support.each import each, table
+from support.fake_github import FakeGitHub, Seen, Token
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)
@@ -33,12 +31,6 @@ def mark(key: str) -> str:
 
 def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
     return upsert_comment(github, event, body, Stamp(key), When(create))
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeGitHub]:
-    with serve() as running:
-        yield running
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions", **more: Any) -> GitHub:
@@ -90,20 +82,7 @@ def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(f
     assert len(fake.comments) == 131
 
 
-@pytest.mark.parametrize(
-    ("login", "kind", "body"),
-    [
-        ("mona", "User", mark("") + "\nPASSED"),  # whoever posts the marker first would own our report
-        ("github-actions", "User", mark("") + "\nPASSED"),
-        (BOT, "User", mark("") + "\nPASSED"),
-        ("other-app[bot]", "Bot", mark("") + "\nPASSED"),
-        (BOT, "Bot", "another workflow's comment"),
-        (BOT, "Bot", "a quote of ours:\n" + mark("")),
-        (BOT, "Bot", mark("nightly") + "\nanother job's"),
-        (BOT, "Bot", ""),
-        (BOT, "Bot", None),
-    ],
-)
+@pytest.mark.parametrize(("login", "kind", "body"), table(__file__, "a_comment_that_is_not_ours_is_never_edited"))
 def test_a_comment_that_is_not_ours_is_never_edited(fake: FakeGitHub, login: str, kind: str, body: str | None) -> None:
     fake.add(login, body, kind)
     fake.unlike = ("0.body: None",) if body is None else ()

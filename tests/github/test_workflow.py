@@ -1,7 +1,5 @@
 """What the runner reads back from our outputs and our summary, through ports of its own parsers."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

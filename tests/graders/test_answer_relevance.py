@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.answer_relevance import FORM
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
 from support.readers import read
@@ -23,16 +24,7 @@ def graded(gate, llm, *questions, kind="answer-relevance", **more):
     return gate(config(llm, {"type": kind, **more}, **variables)).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("questions", "score"),
-    [
-        (("Same", "Same", "Same"), 1.0),
-        (("Same", "Half", "Off"), 1.6 / 3),
-        (("Off", "Off", "Off"), 0.0),
-        (('{"question": "Half"}', '["Half"]', "**Half**"), 0.6),
-        (("<think>hm</think>Half", "```\nHalf\n```", " Half\n"), 0.6),
-    ],
-)
+@pytest.mark.parametrize(("questions", "score"), table(__file__, "the_mean_similarity_of_three_questions"))
 def test_the_mean_similarity_of_three_questions(gate, llm, questions, score):
     grade = graded(gate, llm, *questions)
     assert grade["score"] == pytest.approx(score)
@@ -73,21 +65,7 @@ def test_not_turns_the_score_round(gate, llm):
     assert (grade["outcome"], grade["score"]) == ("pass", 1.0)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "  \n",
-        "...",
-        "{}",
-        "Half\nSame",
-        '["Half", "Same"]',
-        '{"question": ""}',
-        '{"question": 7}',
-        '{"other": "x"}',
-        "<think>What?</think>",
-    ],
-)
+@pytest.mark.parametrize("reply", table(__file__, "a_blank_question_is_no_verdict"))
 @pytest.mark.parametrize("kind", ["answer-relevance", "not-answer-relevance"])
 def test_a_blank_question_is_no_verdict(gate, llm, kind, reply):
     grade = graded(gate, llm, "Same", reply, kind=kind)

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from support.each import table
 from support.graded import Script, config, mistakes
 
 LABELS = {"friendly": 0.75, "rude": 0.2, "other": 0.05}
@@ -12,18 +13,7 @@ def graded(gate, llm, labels=LABELS, kind="classifier", **assertion):
     return gate(config(llm, {"type": kind, **assertion})).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("assertion", "outcome", "score"),
-    [
-        ({"value": "friendly", "threshold": 0.75}, "pass", 0.75),
-        ({"value": "friendly", "threshold": 0.76}, "fail", 0.75),
-        ({"value": "friendly"}, "fail", 0.75),  # promptfoo's default threshold is 1
-        ({"threshold": 0.7}, "pass", 0.75),  # without a label: the highest
-        ({"value": "Friendly", "threshold": 0.1}, "fail", 0.0),  # labels differ by case
-        ({"kind": "not-classifier", "value": "rude", "threshold": 0.5}, "pass", 0.8),
-        ({"kind": "not-classifier", "value": "friendly", "threshold": 0.5}, "fail", 0.25),
-    ],
-)
+@pytest.mark.parametrize(("assertion", "outcome", "score"), table(__file__, "the_score_of_a_label"))
 def test_the_score_of_a_label(gate, llm, assertion, outcome, score):
     grade = graded(gate, llm, **assertion)
     assert (grade["outcome"], grade["score"]) == (outcome, pytest.approx(score))
@@ -34,16 +24,7 @@ def test_a_label_that_the_model_does_not_know_is_said(gate, llm):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [
-        {},
-        {"friendly": math.nan},
-        {"friendly": math.inf},
-        {"friendly": 95},  # a share in per cent, or no share at all
-        {"friendly": -5},
-        {"friendly": 0.9, "rude": 1.01},
-        (401, {"error": "bad key"}),
-    ],
+    "labels", [*table(__file__, "no_labels_is_an_error_also_under_not"), {"friendly": math.nan}, (401, {"error": "bad key"})]
 )
 @pytest.mark.parametrize("kind", ["classifier", "not-classifier"])
 def test_no_labels_is_an_error_also_under_not(gate, llm, kind, labels):

@@ -3,6 +3,7 @@ import pytest
 from gradegate.errors import Unreadable
 from gradegate.graders.context_faithfulness import _form
 from gradegate.grading.metrics.verdicts import items
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.readers import read
 
@@ -17,20 +18,7 @@ def said(text, count):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"{MARK} Yes. No. Yes.", "yny"),
-        (f"**{MARK}** Yes. No.", "yn"),
-        (f"{MARK.upper()} YES. NO.", "yn"),
-        (f"{MARK} Yes, No, Yes", "yny"),
-        (f"{MARK} Yes Yes No", "yyn"),
-        (f"1. ok. Verdict: Yes\n2. wrong. Verdict: No\n{MARK} Yes. No.", "yn"),
-        (f"One holds.\n{MARK} Yes. No.\n{MARK} Yes. No.", "yn"),
-        ("Yes\nNo", "yn"),
-        ("1. Yes\n2. **No.**", "yn"),
-        ("<think>Yes. Yes.</think>1. Yes\n2. No", "yn"),
-        ('{"verdicts": [{"statement": "s", "reason": "r", "verdict": "yes"}, {"verdict": "No."}]}', "yn"),
-    ],
+    ("text", "expected"), [*table(__file__, "one_yes_or_no_for_each"), (f"One holds.\n{MARK} Yes. No.\n{MARK} Yes. No.", "yn")]
 )
 def test_one_yes_or_no_for_each(text, expected):
     assert said(text, len(expected)) == expected
@@ -38,61 +26,14 @@ def test_one_yes_or_no_for_each(text, expected):
     assert len(expected) == 1 or said(text, len(expected) - 1) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "All good.",
-        f"{MARK} Yes - stated. No - not stated.",
-        f"{MARK} Yes. No.\n\nThe second has no support. No evidence is given.",
-        "Yes. No. Hope this helps.",
-        "Yes, the context supports them. Yes.",
-        '{"verdicts": ["yes", "no"]}',
-        '{"verdicts": [true, false]}',
-        '["Yes", "No"]',
-        f"{MARK} Yes. Maybe.",
-        f"{MARK} Yes. No. Yes.",
-        f"{MARK} [Yes/No]. [Yes/No].",
-        f"{MARK} Yes or No. Yes or No.",
-        f"{MARK} Yes. No.\n{MARK} No. No.",
-        f"Verdict: No\nVerdict: No\n{MARK} Yes. No.",
-        f"Verdict: No.\n{MARK} Yes. Yes.",
-        f"For example:\n{MARK} Yes. No.",
-        f"I would say\n{MARK} Yes. No.",
-        "Yes. No.",
-        "Here are they:\nYes\nNo",
-        '[{"verdict": "Yes"}, {"verdict": "no"}]',
-        f"{MARK} Supported. Not supported.",
-        "Verdict: Yes/No\nVerdict: Yes/No",
-        "Verdict: yes or no. Verdict: yes or no.",
-        "1. Yes, the context says so.\n2. Unclear.",
-        "1. Yes. No.\n2. No.",
-        "I should answer Yes or No for each.",
-        "Yes, I can do that! No problem.",
-        '{"verdicts": []}',
-        '{"verdicts": ["yes", "maybe"]}',
-        '{"verdicts": [{"statement": "s"}, {"statement": "t"}]}',
-    ],
-)
+@pytest.mark.parametrize("text", [*table(__file__, "no_verdicts_for_two_statements"), f"{MARK} Yes. No.\n{MARK} No. No."])
 def test_no_verdicts_for_two_statements(text):
     assert said(text, 2) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("One.\nTwo.", ("One.", "Two.")),
-        ("1. One.\n2. Two.", ("One.", "Two.")),
-        ("**1.** One.\n**2.** Two.", ("One.", "Two.")),
-        ("- one\n- two", ("one", "two")),
-        ('{"statements": ["One.", "Two."]}', ("One.", "Two.")),
-        ('["One.", "Two."]', ("One.", "Two.")),
-        ("No dogs are allowed.", ("No dogs are allowed.",)),
-        ("2024 was hot.", ("2024 was hot.",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "statements"))
 def test_statements(text, expected):
-    assert read(items("statements"), text) == expected
+    assert list(read(items("statements"), text)) == expected
 
 
 @pytest.mark.parametrize("text", ["", " ", "None", "Statements:\n- One.", "- \n- ", "[]", '["a", 1]', '{"statements": ["Cut off.', '{"statements": []}', '{"statements": ["a", ""]}', '{"statements": "a"}'])  # fmt: skip

@@ -4,11 +4,10 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics.quotations import Quotations, units
-from support.each import each
+from support.each import each, table
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
-LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"
 
 
 def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=None, **more):
@@ -17,78 +16,19 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
     return gate(config(llm, assertion, options=options, context=context, query="What colour?")).grades[0]
 
 
-@each(
-    ("reply", "score"),
-    [
-        ("The sky is blue.", 1 / 4),
-        ('"The sky is blue."', 1 / 4),
-        ("the SKY  is\tblue", 1 / 4),
-        ("- The sky is blue.\n- **Snow is white.**", 2 / 4),
-        ("1. The sky is blue\n2) Snow is white", 2 / 4),
-        ("The sky is blue. Grass is green.\nSnow is white.", 3 / 4),
-        ("The sky is blue.\nThe sky is blue.", 1 / 4),
-        (CONTEXT, 1),
-        ({"reason": "r", "sentences": ["The sky is blue.", "Snow is white."]}, 2 / 4),
-        ("<think>Grass is green.</think>The sky is blue.", 1 / 4),
-        ("Insufficient Information", 0),
-        ("**insufficient information**", 0),
-        ({"reason": "r", "sentences": ["Insufficient Information"]}, 0),
-    ],
-)
+@each(("reply", "score"), table(__file__, "quoted_over_units"))
 def test_quoted_over_units(gate, llm, reply, score):
     grade = graded(gate, llm, reply)
     assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.5 else "fail", pytest.approx(score))
 
 
 @each("kind", ["context-relevance", "not-context-relevance"])
-@each(
-    "reply",
-    [
-        "",
-        "Nothing here comes from the text",
-        "The sky is grey.",
-        "Here are the relevant sentences:\n\nThe sky is blue.\n\nI hope this helps.",
-        'The sentence "The sky is blue." answers it.',
-        "The sky is blue. — this answers the query",
-        "The sky is blue (relevant)\nGrass is green (not relevant)",
-        "Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.",
-        '{"sentences": ["The sky is blue.", "The sky is grey."]}',
-        "is",
-        "green",
-        "sky is",
-        "If nothing fits I will say Insufficient Information.",
-        "The sky is blue.\nInsufficient Information",
-        '{"sentences": []}',
-        '{"sentences": ["The sky is grey."]}',
-        '{"sentences": "The sky is blue."}',
-        '{"relevant": true}',
-        "Noise:\nThe sky is blue.",
-        "無関係な文:\nThe sky is blue.",
-        "The sky is blue?",
-        "[ ] The sky is blue.",
-        "✗ The sky is blue.",
-        '["The sky is blue."]',
-    ],
-)
+@each("reply", table(__file__, "what_quotes_nothing_is_no_verdict"))
 def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, reply, kind)["outcome"] == "error"
 
 
-@each(
-    ("context", "reply", "score"),
-    [
-        (LINES, "The sky is blue", 1 / 3),
-        (LINES, "The sky is blue. Grass is green.", 2 / 3),
-        (LINES, "Snow is white", 1 / 3),  # a part of a line
-        (LINES, "Snow is white\nwhite, and cold", 1 / 3),  # two parts of one
-        (LINES, '{"sentences": ["Snow is white", "is white, and cold", "snow is white"]}', 1 / 3),
-        (LINES, "Snow is white\nThe sky is blue\nwhite, and cold", 2 / 3),
-        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue.", 1 / 2),
-        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue. It is high.\nGrass is green.", 1),
-        ("1. The sky is blue. 2. Grass is green.", "Grass is green.", 1 / 2),
-        ("空は青いです。草は緑です。雪は白いです。", "草は緑です。", 1 / 3),
-    ],
-)
+@each(("context", "reply", "score"), table(__file__, "units_are_chunks_lines_or_sentences"))
 def test_units_are_chunks_lines_or_sentences(gate, llm, context, reply, score):
     grade = graded(gate, llm, reply, context=context, options={"disableVarExpansion": True})
     assert grade["score"] == pytest.approx(score)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.conversation_relevance import FORM
+from support.each import table
 from support.graded import Script, config, mistakes, models
 from support.readers import read
 
@@ -60,19 +61,7 @@ def test_not_turns_the_score_round(gate, llm):
 
 
 @pytest.mark.parametrize("kind", ["conversation-relevance", "not-conversation-relevance"])
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "maybe",
-        {"verdict": "idk"},
-        {"verdict": "partly"},
-        {"reason": "x"},
-        '{"verdict": "yes"} {"verdict": "no"}',
-        "yes or no",
-        (503, {}),
-    ],
-)
+@pytest.mark.parametrize("reply", [*table(__file__, "no_verdict_on_one_turn_is_no_verdict"), (503, {})])
 def test_no_verdict_on_one_turn_is_no_verdict(gate, llm, kind, reply):
     llm.reply = Script('{"verdict": "yes"}', reply)
     assert gate(talk(llm, kind=kind)).grades[0]["outcome"] == "error"

@@ -14,7 +14,7 @@ from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, sta
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.figures import cut
 from gradegate.values.limits import exact
-from support.each import each
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
@@ -286,24 +286,7 @@ def test_knowledge_keeps_the_source_from_the_first_runs(ask, llm: FakeLlm):
 VERDICT = {"id": 1, "verdict": "true", "reason": ""}
 
 
-@each(
-    "verdicts",
-    [
-        [VERDICT],  # FF13: an id is missing
-        [VERDICT, VERDICT, {**VERDICT, "id": 2}],
-        [VERDICT, {**VERDICT, "id": 3}],
-        [VERDICT, {**VERDICT, "id": None}],
-        [VERDICT, {"verdict": "true"}],
-        [VERDICT, {"id": 2}],
-        [VERDICT, {"id": 2, "verdict": "probably"}],
-        [VERDICT, {"id": 2, "verdict": None}],
-        [VERDICT, {"id": 2, "verdict": 1}],
-        [VERDICT, "true"],
-        [VERDICT, {"id": True, "verdict": "true"}],
-        [],
-        "true",
-    ],
-)
+@each("verdicts", [*table(__file__, "ff13_a_malformed_run_is_asked_again_and_then_an_error"), [VERDICT, VERDICT, {**VERDICT, "id": 2}]])
 def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm, verdicts):
     good = Votes(["ttt", "ttt"])
 
@@ -345,19 +328,7 @@ def test_what_is_read_is_complete_and_as_written(items):
 
 @each(
     ("config", "name"),
-    [
-        ({"n_runs": 0}, "n_runs"),
-        ({"n_runs": 1.5}, "n_runs"),
-        ({"n_runs": True}, "n_runs"),
-        ({"n_runs": "3"}, "n_runs"),
-        ({"idk_penalty_weight": 1.01}, "idk_penalty_weight"),
-        ({"idk_penalty_weight": -0.1}, "idk_penalty_weight"),
-        ({"idk_penalty_weight": float("nan")}, "idk_penalty_weight"),
-        ({"idk_penalty_weight": True}, "idk_penalty_weight"),
-        ({"mode": "web"}, "mode"),
-        ({"no_claims": "skip"}, "no_claims"),
-        ({"runs": 3}, "runs"),
-    ],
+    [*table(__file__, "ff14_wrong_options_are_mistakes_before_any_call"), ({"idk_penalty_weight": float("nan")}, "idk_penalty_weight")],
 )
 def test_ff14_wrong_options_are_mistakes_before_any_call(ask, llm: FakeLlm, config, name):
     ran = ask(Votes(["ttt"]), config=config)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.factuality import FORM
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.readers import read
 
@@ -22,20 +23,7 @@ def test_each_category_has_its_score(gate, llm, kind, letter, score):
     assert (grade["outcome"], grade["score"], grade["reason"]) == ("pass" if score else "fail", score, f"({letter}) because")
 
 
-@pytest.mark.parametrize(
-    ("letter", "keys", "outcome", "score"),
-    [
-        ("A", {}, "pass", 0.5),
-        ("B", {}, "fail", 0),
-        ("D", {}, "pass", 0.1),
-        ("E", {}, "fail", -1),
-        ("A", {"threshold": 0.9}, "fail", 0.5),
-        ("A", {"threshold": 0.5}, "pass", 0.5),
-        ("A", {"kind": "not-factuality"}, "fail", 0.5),
-        ("A", {"kind": "not-factuality", "threshold": 0.9}, "pass", 0.5),
-        ("B", {"kind": "not-factuality"}, "pass", 1),
-    ],
-)
+@pytest.mark.parametrize(("letter", "keys", "outcome", "score"), table(__file__, "scores_of_the_test_threshold_and_not"))
 def test_scores_of_the_test_threshold_and_not(gate, llm, letter, keys, outcome, score):
     grade = graded(gate, llm, letter, options={"factuality": SCORES}, **keys)
     assert (grade["outcome"], grade["score"]) == (outcome, score)

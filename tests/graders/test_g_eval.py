@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gradegate.errors import Unreadable
 from gradegate.graders.g_eval import SCORE
 from gradegate.grading.metrics.verdicts import items
-from support.each import each
+from support.each import each, table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
 from support.readers import read
@@ -20,22 +20,7 @@ def graded(gate, llm, *replies, kind="g-eval", options=None, **more):
     return gate(config(llm, {"type": kind, "value": "Is coherent", **more}, options=options)).grades[0]
 
 
-@each(
-    ("reply", "score"),
-    [
-        ({"score": 8, "reason": "fine"}, 0.8),
-        ({"score": "7", "reason": "text"}, 0.7),
-        ({"Score": 10}, 1),
-        ({"score": 0}, 0),
-        ({"score": 6.5}, 0.65),
-        ('```json\n{\n "score": 9,\n "reason": "pretty"\n}\n```', 0.9),
-        ("**8/10**", 0.8),
-        ("It is fine.\nScore: 8", 0.8),
-        ("**Score:** 8/10", 0.8),
-        ("The score is 7.5.", 0.75),
-        ("<think>Score: 1</think>Score: 8", 0.8),
-    ],
-)
+@each(("reply", "score"), table(__file__, "the_score_is_a_share_of_ten"))
 def test_the_score_is_a_share_of_ten(gate, llm, reply, score):
     grade = graded(gate, llm, STEPS, reply)
     assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.7 else "fail", pytest.approx(score))
@@ -52,15 +37,7 @@ def test_no_score_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, STEPS, reply, kind=kind)["outcome"] == "error"
 
 
-@pytest.mark.parametrize(
-    ("reply", "steps"),
-    [
-        (STEPS, ("Check facts", "Check tone")),
-        ('{\n "steps": [\n  "a"\n ]\n}', ("a",)),
-        ('["a", "b"]', ("a", "b")),
-        ("- **Check facts**\n- Check tone", ("Check facts", "Check tone")),
-    ],
-)
+@pytest.mark.parametrize(("reply", "steps"), table(__file__, "steps_are_shown_to_the_second_call"))
 def test_steps_are_shown_to_the_second_call(gate, llm, reply, steps):
     grade = graded(gate, llm, reply, {"score": 8})
     assert grade["outcome"] == "pass"

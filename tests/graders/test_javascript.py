@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.each import each
+from support.each import each, table
 
 FILE = """\
 const limit = 3;
@@ -24,62 +24,18 @@ def graded(gate, *assertions, **keys):
     return gate(config(*assertions, **keys)).grades
 
 
-@pytest.mark.parametrize(
-    ("value", "outcome", "score"),
-    [
-        ("output.length > 3", "pass", 1.0),
-        ("output.length > 300", "fail", 0.0),
-        ("0.25", "pass", 0.25),
-        ("0", "fail", 0.0),
-        ("-1", "fail", -1.0),
-        ("({pass: true, score: 0.5, reason: 'half'})", "pass", 0.5),
-        ("({pass: false, score: 1, reason: ''})", "fail", 1.0),
-        ("Promise.resolve(true)", "pass", 1.0),
-        ("output.includes('{{q}}') === false", "pass", 1.0),
-        ("const words = output.split(' ');\nreturn words.length === 3;", "pass", 1.0),
-        ("context.vars.q === 'why' && context.prompt === 'why'", "pass", 1.0),
-        ("context.test.metadata.team === 'red' && context.test.description === 'it'", "pass", 1.0),
-        ("context.providerResponse.output === output && context.provider.id === 'recorded'", "pass", 1.0),
-        ("typeof process === 'undefined' && context.env === undefined && context.vars.env === undefined", "pass", 1.0),
-    ],
-)
+@pytest.mark.parametrize(("value", "outcome", "score"), table(__file__, "what_it_returns_decides"))
 def test_what_it_returns_decides(gate, value, outcome, score):
     (grade,) = graded(gate, {"value": value})
     assert (grade["outcome"], grade["score"]) == (outcome, score)
 
 
-@pytest.mark.parametrize(
-    ("threshold", "value", "outcome"),
-    [
-        (0.5, "0.5", "pass"),
-        (0.5, "0.4", "fail"),
-        (0.5, "true", "pass"),
-        (0, "false", "fail"),
-        (0.5, "({pass: true, score: 0.4, reason: ''})", "fail"),
-        (5, "7", "pass"),
-    ],
-)
+@pytest.mark.parametrize(("threshold", "value", "outcome"), table(__file__, "a_threshold_is_a_limit_on_the_score"))
 def test_a_threshold_is_a_limit_on_the_score(gate, threshold, value, outcome):
     assert graded(gate, {"value": value, "threshold": threshold})[0]["outcome"] == outcome
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("undefined", "gives undefined: add `return`"),
-        ("null", "gives null"),
-        ("'true'", 'the text "true"'),
-        ("[]", "a list"),
-        ("({pass: true})", "`score`, `reason` cannot be read"),
-        ("0/0", "not a number"),
-        ("1/0", "infinite"),
-        ("output.missing.length", "throws TypeError"),
-        ("JSON.parse(output).a === 1", "throws SyntaxError"),
-        ("Promise.reject('no a in it')", "no a in it"),
-        ("Symbol('a')", "a symbol"),
-        ("if (output === 'x') {\n  return true;\n}", "gives undefined"),
-    ],
-)
+@pytest.mark.parametrize(("value", "words"), table(__file__, "code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated"))
 def test_code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated(gate, value, words):
     content = config({"value": value}, {"type": "not-javascript", "value": value})
     ran = gate({**content, "gate": {"errors": {"ignore-up-to": 0.9}}})
@@ -88,14 +44,7 @@ def test_code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated
 
 
 @each(
-    ("assertion", "words"),
-    [
-        ({"value": "eval('while_(1)')"}, "throws ReferenceError"),
-        ({"value": "new Promise(() => {})"}, "never comes"),
-        ({"value": "(function deep() { return deep() + 1 })()"}, "Maximum call stack size exceeded"),
-        ({"value": "file://thrower.js"}, "throws Error: not today"),
-        ({"value": "file://checks.js:nobody"}, "does not export a function"),
-    ],
+    ("assertion", "words"), table(__file__, "code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out")
 )
 def test_code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out(gate, assertion, words):
     passing = [{"value": "true"}] * 8
@@ -126,28 +75,10 @@ def test_parts_and_console_are_evidence(gate):
     assert evidence == {"components": [{"pass": True, "score": 1.0, "reason": "a"}], "console": ["seen 13"]}
 
 
-@pytest.mark.parametrize(
-    ("assertion", "words"),
-    [
-        ({"value": "const a = output;\na.length > 3"}, "11: `javascript`: it returns nothing, whatever the answer is -> add `return`"),
-        ({"value": "require('fs').existsSync(output)"}, "11: `javascript`: `require` loads a module"),
-        ({"value": "output => 1"}, "11: `javascript`: "),
-        ({"value": ""}, "the `value` of `javascript` is empty"),
-        ({}, "`javascript` has no `value`"),
-        ({"value": 1}, "is no JavaScript"),
-        ({"value": "file://none.js"}, "does not exist"),
-        ({"value": "file://a.ts"}, "is TypeScript"),
-        ({"value": "file://../../x.js"}, "x.js"),
-        ({"value": "file://imports.mjs"}, "imports.mjs:2: `javascript`: `import` loads a module"),
-        ({"value": "true", "transform": "a b"}, "`transform` of `javascript`: it is no JavaScript"),
-        ({"type": "similar", "value": "x", "transform": "require('x')"}, "`transform` of `similar`: `require`"),
-        ({"type": "select-best", "value": "x", "transform": "output"}, "it takes no `transform`"),
-    ],
-)
+@pytest.mark.parametrize(("assertion", "words"), table(__file__, "what_cannot_work_is_a_mistake_before_any_call"))
 def test_what_cannot_work_is_a_mistake_before_any_call(gate, assertion, words):
     ran = gate(config(assertion), **{"imports.mjs": "// a check\nimport fs from 'fs'\nexport default () => true\n"})
-    assert ran.code == 2
-    assert words in ran.err
+    assert words in ran.mistakes
 
 
 def test_a_file_outside_of_the_workspace_is_not_read(gate, tmp_path):

@@ -8,6 +8,7 @@ from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
 from gradegate.grading import scalars
 from gradegate.grading.reading.form import Form
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.readers import read
 
@@ -17,26 +18,7 @@ def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):
     return gate(config(llm, {"type": kind, "value": value, **more})).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "keys", "outcome", "score"),
-    [
-        ({"pass": True, "score": 1}, {}, "pass", 1),
-        ({"pass": False, "score": 0.9}, {}, "fail", 0.9),
-        ({"pass": False, "score": 0.9}, {"threshold": 0.5}, "fail", 0.9),
-        ({"pass": True, "score": 0.4}, {"threshold": 0.5}, "fail", 0.4),
-        ({"pass": True, "score": 0}, {}, "pass", 0),
-        ({"pass": "yes"}, {"threshold": 0.5}, "pass", 1),
-        ({"pass": True, "score": 7}, {"threshold": 5}, "pass", 7),  # points are not clamped
-        ({"pass": True, "score": "high"}, {}, "pass", 1),
-        ({"score": 0.6}, {"threshold": 0.5}, "pass", 0.6),  # without `pass`, a threshold decides
-        ({"score": 0.4}, {"threshold": 0.5}, "fail", 0.4),
-        ({"pass": True, "score": 7}, {"kind": "not-llm-rubric"}, "fail", 0),
-        ({"pass": False, "score": -1}, {"kind": "not-llm-rubric"}, "pass", 1),
-        ({"pass": True, "score": 0.4}, {"kind": "not-llm-rubric", "threshold": 0.5}, "pass", 0.6),
-        ({"pass": True, "score": None}, {}, "pass", 1),
-        ({"pass": True, "score": "6/10"}, {}, "pass", 1),
-    ],
-)
+@pytest.mark.parametrize(("reply", "keys", "outcome", "score"), table(__file__, "pass_score_and_threshold"))
 def test_pass_score_and_threshold(gate, llm, reply, keys, outcome, score):
     grade = graded(gate, llm, reply, **keys)
     assert (grade["outcome"], grade["score"]) == (outcome, pytest.approx(score))

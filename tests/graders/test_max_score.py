@@ -1,6 +1,7 @@
 import pytest
 
 from support.compared import TWO, compared, of
+from support.each import table
 from support.graded import Script, mistakes
 
 MAX = {"type": "max-score"}
@@ -20,19 +21,7 @@ def script(**scores):
     return reply
 
 
-@pytest.mark.parametrize(
-    ("value", "first", "second", "winner"),
-    [
-        (None, 0.4, 0.9, 0),  # means: 0.8, 0.633...
-        ({"method": "sum"}, 0.4, 0.9, 0),
-        ({"weights": {"contains": 0}}, 0.4, 0.9, 1),
-        ({"weights": {"llm-rubric": 10}}, 0.4, 0.9, 1),
-        ({"method": "average", "threshold": 0.8}, 0.4, 0.9, 0),
-        ({"threshold": 0.81}, 0.4, 0.9, None),
-        ({"method": "sum", "threshold": 2.4}, 0.4, 0.9, 0),
-        ({"weights": {"contains": 0}}, 0.5, 0.5, 0),  # the first of equals
-    ],
-)
+@pytest.mark.parametrize(("value", "first", "second", "winner"), table(__file__, "the_best_of_the_other_scores_wins"))
 def test_the_best_of_the_other_scores_wins(gate, llm, value, first, second, winner):
     llm.reply = script(first=first, second=second)
     ran = gate(compared(llm, FIRST, ABOUT, RUBRIC, {**MAX, **({"value": value} if value else {})}))

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.closedqa import FORM
+from support.each import table
 from support.graded import Script, config, mistakes
 from support.readers import read
 
@@ -15,20 +16,7 @@ def graded(gate, llm, reply, kind=TYPE, **more):
     return gate(config(llm, {"type": kind, "value": "is brief", **more})).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "keys", "outcome", "score"),
-    [
-        ("It is brief.\nY", {}, "pass", 1),
-        ("It is long.\nN", {}, "fail", 0),
-        ("yes.", {}, "pass", 1),
-        ({"reason": "it is", "verdict": "yes"}, {}, "pass", 1),
-        ({"reason": "it is not", "verdict": False}, {}, "fail", 0),
-        ("Y", {"threshold": 1}, "pass", 1),
-        ("N", {"threshold": 0.5}, "fail", 0),
-        ("Y", {"kind": f"not-{TYPE}"}, "fail", 0),
-        ("N", {"kind": f"not-{TYPE}"}, "pass", 1),
-    ],
-)
+@pytest.mark.parametrize(("reply", "keys", "outcome", "score"), table(__file__, "yes_or_no"))
 def test_yes_or_no(gate, llm, reply, keys, outcome, score):
     grade = graded(gate, llm, reply, **keys)
     assert (grade["outcome"], grade["score"]) == (outcome, score)

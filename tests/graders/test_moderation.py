@@ -1,5 +1,6 @@
 import pytest
 
+from support.each import table
 from support.graded import Script, config, mistakes
 
 
@@ -8,17 +9,7 @@ def graded(gate, llm, flags, kind="moderation", output="the answer", **assertion
     return gate(config(llm, {"type": kind, **assertion}, output=output)).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("flags", "assertion", "outcome", "score"),
-    [
-        ([], {}, "pass", 1),
-        (["violence"], {}, "fail", 0),
-        (["violence"], {"value": ["harassment"]}, "pass", 1),
-        (["violence", "hate"], {"value": ["hate"]}, "fail", 0),
-        (["violence"], {"kind": "not-moderation"}, "pass", 1),
-        ([], {"kind": "not-moderation"}, "fail", 0),
-    ],
-)
+@pytest.mark.parametrize(("flags", "assertion", "outcome", "score"), table(__file__, "flags_fail"))
 def test_flags_fail(gate, llm, flags, assertion, outcome, score):
     grade = graded(gate, llm, flags, **assertion)
     assert (grade["outcome"], grade["score"]) == (outcome, score)

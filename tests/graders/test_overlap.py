@@ -5,35 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.grading.metrics import overlap
+from support.each import table
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "outcome"),
-    [
-        ("bleu", "the cat sat on the mat", "pass"),
-        ("bleu", ["a dog", "the cat sat on the mat"], "pass"),
-        ("bleu", "a dog stood by the door", "fail"),
-        ("gleu", "The cat sat on the mat.", "pass"),
-        ("gleu", ["a dog", "the cat sat on a mat"], "pass"),
-        ("gleu", "a dog", "fail"),
-        ("rouge-n", "the cat sat on a mat", "pass"),
-        ("rouge-n", "dogs", "fail"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "outcome"), table(__file__, "a_reference_is_reached_or_not"))
 def test_a_reference_is_reached_or_not(gate, kind, value, outcome):
     test = {"providerOutput": "the cat sat on the mat", "assert": [{"type": kind, "value": value}]}
     assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference", "bleu", "gleu", "rouge"),
-    [
-        ("one two three", "one two three four five six", 0.36787944117144233, 1 / 3, 2 / 3),
-        ("a b", "a c", None, 1 / 3, 0.5),
-        ("", "a", 0.0, 0.0, 0.0),
-        ("...", "...", 1.0, 0.0, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "reference", "bleu", "gleu", "rouge"), table(__file__, "the_formulas"))
 def test_the_formulas(answer, reference, bleu, gleu, rouge):
     if bleu is not None:
         assert overlap.bleu(answer, [reference]) == pytest.approx(bleu)
@@ -41,15 +22,7 @@ def test_the_formulas(answer, reference, bleu, gleu, rouge):
     assert overlap.rouge(answer, reference) == pytest.approx(rouge)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("Hello, world! It's me.", ["Hello", ",", "world", "!", "It", "'s", "me", "."]),
-        ('He said "yes" twice', ["He", "said", "``", "yes", "''", "twice"]),
-        ("they'll cost $5.00 at 10:30 (or so)...", ["they", "'ll", "cost", "$", "5.00", "at", "10:30", "(", "or", "so", ")", "..."]),
-        ("We cannot, and don't -- gonna", ["We", "can", "not", ",", "and", "do", "n't", "--", "gon", "na"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "tokens"), table(__file__, "tokens_are_parted_as_in_the_penn_treebank"))
 def test_tokens_are_parted_as_in_the_penn_treebank(text, tokens):
     assert overlap.tokens(text) == tokens
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support.each import table
+
 ALLOW = "--allow-exec"
 
 
@@ -17,47 +19,12 @@ def graded(gate, assertion: dict, *arguments: str, **files: str) -> tuple[str, f
     return grade["outcome"], grade["score"], grade["reason"]
 
 
-@pytest.mark.parametrize(
-    ("value", "more", "outcome", "score"),
-    [
-        ("output == 'hello'", {}, "pass", 1),
-        ("output != 'hello'", {}, "fail", 0),
-        ("0.4", {}, "pass", 0.4),
-        ("0", {}, "fail", 0),
-        ("0.4", {"threshold": 0.5}, "fail", 0.4),
-        ("0.5", {"threshold": 0.5}, "pass", 0.5),
-        ("{'pass': True, 'score': 0.2, 'reason': 'so'}", {}, "pass", 0.2),
-        ("{'pass_': True, 'score': 0.2, 'reason': 'so'}", {"threshold": 0.3}, "fail", 0.2),
-        ("{'pass': False, 'score': 1, 'reason': 'so'}", {}, "fail", 1),
-        ("'true'", {}, "pass", 1),
-        ('\'{"pass": false, "score": 0, "reason": "so"}\'', {}, "fail", 0),
-        ("x = output.upper()\nreturn x == 'HELLO'", {}, "pass", 1),
-        ("context['prompt'] == 'hello' and context['providerResponse']['output'] == output", {}, "pass", 1),
-        ("context['config'] == {'a': [1], 'value': 2}", {"config": {"a": [1], "value": 2}}, "pass", 1),
-    ],
-)
+@pytest.mark.parametrize(("value", "more", "outcome", "score"), table(__file__, "what_code_returns_is_the_verdict"))
 def test_what_code_returns_is_the_verdict(gate, value, more, outcome, score):
     assert graded(gate, {"value": value, **more})[:2] == (outcome, score)
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("1 / 0", "ZeroDivisionError"),
-        ("json.loads(output)['a'] == 1", "JSONDecodeError"),
-        ("if output == 'x':\n    y = 1\nreturn y == 1", "UnboundLocalError"),
-        ("import sys\nsys.exit(1)", "SystemExit"),
-        ("{output}", "not plain data"),
-        ("x = 1\n", "it returned nothing (None)"),
-        ("[True]", "it returned a list"),
-        ("'yes'", "it returned the text"),
-        ("{'pass': 1, 'score': 1, 'reason': ''}", "`pass`"),
-        ("{'score': 1}", "`pass`, `reason`"),
-        ("float('nan')", "not a number"),
-        ("float('inf')", "infinite"),
-        ("10 ** 400", "infinite"),
-    ],
-)
+@pytest.mark.parametrize(("value", "said"), table(__file__, "code_that_raises_or_returns_no_verdict_has_failed_the_answer_also_negated"))
 def test_code_that_raises_or_returns_no_verdict_has_failed_the_answer_also_negated(gate, value, said):
     ran = gate(config({"type": "python", "value": value}, {"type": "not-python", "value": value}), ALLOW)
     assert (ran.code, {(grade["outcome"], grade["score"]) for grade in ran.grades}) == (1, {("fail", 0)})
@@ -65,17 +32,7 @@ def test_code_that_raises_or_returns_no_verdict_has_failed_the_answer_also_negat
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("output +", "SyntaxError"),
-        ("ouput == 'hello'", "NameError"),
-        ("import nobody_wrote_this\nreturn True", "ModuleNotFoundError"),
-        ("def deep(): return deep() + 1\nreturn deep()", "RecursionError"),
-        ("'x' * (17 << 20)", "more than 16 MiB"),
-        ("__import__('os')._exit(0)", "its process ended with 0"),
-        ("file://thrower.py", "ValueError: not today"),
-        ("file://thrower.py:nobody", "ValueError: not today"),
-    ],
+    ("value", "said"), table(__file__, "code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out")
 )
 def test_code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out(gate, value, said):
     kinds = [{"type": kind, "value": value} for kind in ("python", "not-python")]
@@ -91,8 +48,7 @@ def test_the_negation_turns_the_verdict_round(gate):
 
 
 def test_templates_of_inline_code_are_filled_in_first(gate):
-    ran = gate(config({"type": "python", "value": "'{{word}}' in output"}, vars={"word": "ell"}), ALLOW)
-    assert ran.code == 0
+    assert gate(config({"type": "python", "value": "'{{word}}' in output"}, vars={"word": "ell"}), ALLOW).code == 0
 
 
 def test_a_file_judges_with_get_assert_or_the_function_that_is_named(gate):

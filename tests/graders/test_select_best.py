@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gradegate.errors import Unreadable
 from gradegate.graders.select_best import form
 from support.compared import BEST, TWO, compared, of
+from support.each import table
 from support.graded import Script, mistakes
 from support.readers import read
 
@@ -110,20 +111,7 @@ def test_it_cannot_stand_in_a_set(gate, llm):
     assert "`select-best` cannot be in an assert-set -> move it out" in text
 
 
-@pytest.mark.parametrize(
-    ("text", "index"),
-    [
-        ("0", 0),
-        ("**1**", 1),
-        ("[2]", 2),
-        ("Index: 1", 1),
-        ("Output 0 has 5 facts and output 1 has 7.\n\nThe best output is 1.", 1),
-        ("<think>0</think>1", 1),
-        ('{"reason": "r", "index": 1}', 1),
-        ('{"index": "2"}', 2),
-        ("```json\n{index: 1}\n```", 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "index"), table(__file__, "an_index"))
 def test_an_index(text, index):
     assert read(form(3), text).verdict == index
 

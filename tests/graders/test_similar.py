@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from support.each import table
 from support.graded import Script, config, mistakes, vectors
 
 A, B, C = [1.0, 0.0], [0.6, 0.8], [0.0, 1.0]  # cosines with A: 1, 0.6, 0
@@ -12,32 +13,7 @@ def graded(gate, llm, assertion, embed):
     return gate(config(llm, assertion, output="a")).grades[0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "threshold", "outcome", "score"),
-    [
-        ("similar", "b", 0.6, "pass", 0.6),
-        ("similar", "b", 0.61, "fail", 0.6),
-        ("similar", "b", None, "fail", 0.6),
-        ("similar:cosine", "c", 0.0, "pass", 0.0),
-        ("similar:dot", "long", None, "pass", 2.0),
-        ("similar:dot", "c", 0.1, "fail", 0.0),
-        ("similar:euclidean", "b", None, "fail", 1 / (1 + math.sqrt(0.8))),
-        ("similar:euclidean", "b", 0.9, "pass", 1 / (1 + math.sqrt(0.8))),
-        ("similar:euclidean", "long", 1.0, "pass", 0.5),
-        ("similar", ["c", "b", "a2"], 0.5, "pass", 0.6),  # the first that passes, not the best
-        ("similar", ["c", "b"], 0.9, "fail", 0.6),  # none passes: the best
-        # Equality is near enough for `similar` and far enough for `not-similar`.
-        ("not-similar", "b", 0.6, "pass", 0.4),
-        ("not-similar", "b", 0.59, "fail", 0.4),
-        ("not-similar", "opposite", 0.5, "pass", 1.0),
-        ("not-similar", ["c", "b"], 0.6, "pass", 0.4),
-        ("not-similar", ["b", "a2", "c"], 0.6, "fail", 0.0),  # every value must be far, also after one that is just far
-        ("not-similar:dot", "long", 2.0, "pass", 0.0),
-        ("not-similar:euclidean", "long", 1.0, "pass", 0.5),
-        ("not-similar:euclidean", "long", 1.01, "fail", 0.5),
-        ("not-similar:euclidean", ["long", "a2"], 1.0, "fail", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "threshold", "outcome", "score"), table(__file__, "the_measures_and_their_thresholds"))
 def test_the_measures_and_their_thresholds(gate, llm, kind, value, threshold, outcome, score):
     known = vectors(a=A, a2=A, b=B, c=C, long=[2.0, 0.0], opposite=[-1.0, 0.0])
     limit = {} if threshold is None else {"threshold": threshold}
@@ -49,12 +25,8 @@ def test_the_measures_and_their_thresholds(gate, llm, kind, value, threshold, ou
 @pytest.mark.parametrize(
     ("embed", "words"),
     [
-        ([[1.0, 0.0], [1.0, 0.0, 0.0]], "different lengths: 2, 3"),
-        ([[1.0, 0.0], [0.0, 0.0]], "all zeros"),
-        ([[], []], "empty or all zeros"),
+        *table(__file__, "vectors_that_say_nothing_are_errors_also_under_not"),
         ([[1.0, 0.0], [math.nan, 1.0]], "not a finite number"),
-        ([[1.0, math.inf], [1.0, 1.0]], "not a finite number"),
-        ([[1.0, 0.0]], "1 vector for 2 texts"),
         ((500, {"error": {"message": "out of order"}}), "out of order"),
     ],
 )
@@ -76,15 +48,7 @@ def test_one_call_for_all_texts(gate, llm):
     assert [body["input"] for body in llm.bodies] == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize(
-    ("assertion", "words"),
-    [
-        ({"type": "similar"}, "has no `value`"),
-        ({"type": "similar", "value": []}, "value"),
-        ({"type": "similar", "value": 7}, "value"),
-        ({"type": "similar", "value": "x", "provider": "openai:chat:gpt-5"}, "needs a model of the kind embedding"),
-    ],
-)
+@pytest.mark.parametrize(("assertion", "words"), table(__file__, "mistakes_are_said_before_any_call"))
 def test_mistakes_are_said_before_any_call(gate, llm, monkeypatch, assertion, words):
     monkeypatch.setattr(llm, "reply", Script(embed=[]))
     text = mistakes(gate({**config(llm, assertion), "env": {"OPENAI_API_KEY": "k"}}))

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from support.each import table
 from support.fake_llm import chat
 from support.graded import mistakes
 
@@ -22,55 +23,19 @@ def outcome(gate, llm, kind, value, calls=CALLS):
     return ran.grades[0]["outcome"]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected", "negated"),
-    [
-        ("book", "pass", "fail"),
-        ("BO?K", "pass", "fail"),
-        ("BOOK?", "fail", "pass"),
-        ("search_*", "pass", "fail"),
-        (["book", "search_flights"], "pass", "fail"),
-        (["book", "cancel"], "fail", "fail"),  # with not-, none of several may be called
-        (["cancel", "refund"], "fail", "pass"),
-        ({"name": "search_*", "min": 2}, "pass", "fail"),
-        ({"pattern": "search_*", "max": 1}, "fail", "pass"),
-        ({"name": "cancel", "min": 0, "max": 0}, "pass", "fail"),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected", "negated"), table(__file__, "tool_used"))
 def test_tool_used(gate, llm, value, expected, negated):
     assert outcome(gate, llm, "trajectory:tool-used", value) == expected
     assert outcome(gate, llm, "not-trajectory:tool-used", value) == negated
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (["search_flights", "search_hotels"], "pass"),
-        (["search_hotels", "book"], "fail"),
-        (["search_*", "book", {"pattern": "search_*"}], "pass"),
-        ({"mode": "exact", "steps": ["search_flights", {"name": "book"}, "search_hotels"]}, "pass"),
-        ({"mode": "exact", "steps": ["search_flights", "book"]}, "fail"),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), table(__file__, "tool_sequence"))
 def test_tool_sequence(gate, llm, value, expected):
     assert outcome(gate, llm, "trajectory:tool-sequence", value) == expected
     assert outcome(gate, llm, "not-trajectory:tool-sequence", value) == {"pass": "fail", "fail": "pass"}[expected]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"name": "search_*", "args": {"to": "Rome"}}, "pass"),
-        ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact"}, "fail"),
-        ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact", "ignore": "o?"}, "pass"),
-        ({"name": "search_flights", "arguments": {"to": "Rome"}, "mode": "exact", "defaults": {"on": "2026-12-01"}}, "pass"),
-        ({"name": "search_flights", "args": {"to": "Paris"}}, "fail"),
-        ({"name": "book", "args": {"seat": {"aisle": True}}}, "pass"),
-        ({"name": "book", "args": {"seat": {"aisle": 1}}}, "fail"),  # as JSON, true is not 1
-        ({"name": "search_hotels", "args": {}, "mode": "exact"}, "pass"),
-        ({"name": "cancel", "args": {}}, "fail"),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), table(__file__, "tool_args_match"))
 def test_tool_args_match(gate, llm, value, expected):
     assert outcome(gate, llm, "trajectory:tool-args-match", value) == expected
 
@@ -95,19 +60,7 @@ def test_step_count(gate, llm, value, calls, expected):
     assert outcome(gate, llm, "trajectory:step-count", value, calls) == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "said"),
-    [
-        ("tool-used", {"min": 1}, "names no tool"),
-        ("tool-used", {"name": "book", "max": 0}, "add `min: 0`"),
-        ("tool-used", {"name": "book", "times": 2}, "is not an option"),
-        ("tool-sequence", {"steps": []}, "at least 1 item"),
-        ("tool-sequence", {"steps": ["a"], "mode": "strict"}, "mode"),
-        ("tool-args-match", {"name": "book"}, "has no `args`"),
-        ("step-count", {"type": "tool"}, "neither `min` nor `max`"),
-        ("step-count", {"type": "reasoning", "max": 1}, "not among tool calls"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "said"), table(__file__, "a_value_that_cannot_be_meant_is_a_mistake"))
 def test_a_value_that_cannot_be_meant_is_a_mistake(gate, llm, kind, value, said):
     config = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": f"trajectory:{kind}", "value": value}]}]}
     assert said in mistakes(gate(config))
@@ -199,14 +152,9 @@ SEAT = {"name": "book", "args": {"seat": 4}}
 @pytest.mark.parametrize(
     ("calls", "value", "expected", "negated"),
     [
-        ([CUT], SEAT, "error", "error"),
+        *table(__file__, "arguments_that_cannot_be_read_match_nothing_and_rule_nothing_out"),
         ([DEEP], SEAT, "error", "error"),
-        ([CUT, WHOLE], SEAT, "pass", "fail"),  # one that fits is enough
-        ([CUT], {**SEAT, "name": "cancel"}, "fail", "pass"),  # what is asked for was not called at all
-        ([written("book", "")], SEAT, "fail", "pass"),
-        ([written("book", " ")], {"name": "book", "args": {}}, "pass", "fail"),  # so some vendors say that there are none
-        ([written("book", "seat 4")], {"name": "book", "args": "seat 4"}, "pass", "fail"),
-        ([written("book", "seat 4")], {"name": "book", "args": "seat 5"}, "fail", "pass"),
+        ([CUT, WHOLE], SEAT, "pass", "fail"),
     ],
 )
 def test_arguments_that_cannot_be_read_match_nothing_and_rule_nothing_out(gate, llm, calls, value, expected, negated):

@@ -6,11 +6,10 @@ from functools import partial
 import pytest
 
 from support.conversations import Script, case, config, turns
+from support.each import table
 from support.fake_llm import FakeLlm
 
 BASE = turns(("q1", "a1", "doc1"))
-FOUR = ["c1", "c2", "c3", "c4"]
-MIXED = {"c3": "no", "c4": "idk"}
 THREE = turns(("q1", "c1", "DOC1"), ("q2", "c2", "DOC2"), ("q3", "c3", "DOC3"))
 
 
@@ -25,23 +24,7 @@ def judged(gate, llm: FakeLlm, script: Script, conversation: list, *arguments: s
     return ran.grades[0]
 
 
-PENALIZE = {"config": {"penalize_ambiguous_claims": True}}
-STRICT = {"config": {"strict_mode": True}}
-
-
-@pytest.mark.parametrize(
-    ("claims", "words", "assertion", "score", "passes"),
-    [
-        pytest.param(FOUR, MIXED, {}, 0.75, True, id="TF1"),
-        pytest.param(FOUR, MIXED, PENALIZE, 0.5, True, id="TF2"),
-        pytest.param(FOUR, MIXED, STRICT, 0.0, False, id="TF3"),
-        pytest.param(["c1", "c2"], {"c1": "idk", "c2": "borderline"}, {}, 1.0, True, id="TF4"),
-        pytest.param(["c1", "c2"], {"c1": "idk", "c2": "borderline"}, PENALIZE, 0.0, False, id="TF4-penalized"),
-        pytest.param([], {}, {}, 1.0, True, id="TF5"),
-        pytest.param(["c1", "c2"], {"c2": "no"}, {"threshold": 0.5}, 0.5, True, id="TF6"),
-        pytest.param(["c1", "c2"], {"c2": "no"}, {"threshold": 0.51}, 0.5, False, id="TF6-above"),
-    ],
-)
+@pytest.mark.parametrize(("claims", "words", "assertion", "score", "passes"), table(__file__, "one_exchange"))
 def test_one_exchange(gate, llm: FakeLlm, claims, words, assertion, score, passes):
     script = Script(claims=lambda text: claims, words=words)
     grade = judged(gate, llm, script, BASE, **assertion)
@@ -65,8 +48,7 @@ def test_tf5_an_assistant_that_says_nothing_claims_nothing_and_that_is_said(gate
 )
 def test_tf7_no_complete_exchange_is_a_mistake_and_no_call(gate, llm: FakeLlm, conversation):
     ran = gate(config(llm, case(conversation)))
-    assert ran.code == 2
-    assert "has no complete exchange" in ran.err
+    assert "has no complete exchange" in ran.mistakes
     assert "promptfooconfig.yaml:9" in ran.err
     assert llm.requests == []
 
@@ -101,16 +83,9 @@ def verdicts(*words: str) -> str:
 @pytest.mark.parametrize(
     ("kind", "reply", "said"),
     [
-        ("verdicts", verdicts("no"), "1 verdict where 3"),
-        ("verdicts", verdicts(), "0 verdicts where 3"),
+        *table(__file__, "tf9_tf10_what_cannot_be_read_is_an_error"),
         ("verdicts", verdicts("yes", "yes", "yes", "yes"), "4 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is not one of yes, no, idk"),
-        ("verdicts", "{}", "has no key `verdicts`"),
-        ("verdicts", "All of them hold.", "not one JSON object alone"),
-        ("claims", "{}", "has no key `claims`"),
-        ("claims", '{"claims": "c1"}', "`claims` is not a list"),
-        ("claims", '{"claims": [""]}', "`claims` is not a list of texts"),
-        ("truths", "none", "not one JSON object alone"),
     ],
 )
 def test_tf9_tf10_what_cannot_be_read_is_an_error(gate, llm: FakeLlm, kind, reply, said):
@@ -140,16 +115,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(gate, llm: FakeLlm):
     assert ran.results["summary"]["grader"]["reasks"] == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "score", "passes"),
-    [
-        pytest.param({"window_size": 1}, 2 / 3, True, id="TF11"),
-        pytest.param({"window_size": 2}, 0.5, True, id="TF12"),
-        pytest.param({"window_size": 10}, 0.388889, False, id="TF13"),
-        pytest.param({"window_size": 1, "strict_mode": True}, 0.0, False, id="TF14"),  # as documented, not the mean
-        pytest.param({"overlap": "last"}, 2 / 3, True, id="last"),
-    ],
-)
+@pytest.mark.parametrize(("options", "score", "passes"), table(__file__, "three_exchanges_the_first_wrong"))
 def test_three_exchanges_the_first_wrong(gate, llm: FakeLlm, options, score, passes):
     script = Script(words={"c1": "no"})
     grade = judged(gate, llm, script, THREE, config=options)
@@ -164,16 +130,7 @@ def test_tf15_windows_count_alike_however_many_claims_they_hold(gate, llm: FakeL
     assert grade["score"] == pytest.approx(0.666667, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "options", "score"),
-    [
-        pytest.param(10, {}, 0.99, id="TF16-last"),
-        pytest.param(10, {"window_size": 1}, 0.9, id="TF16-alone"),
-        pytest.param(1, {}, 0.707103, id="TF16-first"),
-        pytest.param(10, {"overlap": "last"}, 0.9, id="no bias, late"),
-        pytest.param(1, {"overlap": "last"}, 0.9, id="no bias, early"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "options", "score"), table(__file__, "tf16_ten_exchanges_in_thirty_calls"))
 def test_tf16_ten_exchanges_in_thirty_calls(gate, llm: FakeLlm, wrong, options, score):
     conversation, words = ten(wrong)
     script = Script(words=words)
@@ -282,24 +239,9 @@ def test_model_names_the_grader(gate, llm: FakeLlm):
     assert {body["model"] for body in llm.bodies} == {"gpt-4.1"}
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"window_size": 0}, "`window_size`"),
-        ({"window_size": True}, "`window_size`"),
-        ({"window_size": 1.5}, "`window_size`"),
-        ({"truths_extraction_limit": -1}, "`truths_extraction_limit`"),
-        ({"overlap": "first"}, "`overlap`"),
-        ({"include_reason": "gpt"}, "`include_reason"),
-        ({"windows": 3}, "no option `windows`"),
-        ({"threshold": "high"}, "`threshold`"),
-        ({"model": 4}, "`model` is not text"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), table(__file__, "a_wrong_option_is_a_mistake_before_any_call"))
 def test_a_wrong_option_is_a_mistake_before_any_call(gate, llm: FakeLlm, options, said):
-    ran = gate(config(llm, case(BASE, config=options)))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(BASE, config=options))).mistakes
     assert llm.requests == []
 
 

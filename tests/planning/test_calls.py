@@ -5,7 +5,7 @@ import json
 import yaml
 
 from gradegate import cli
-from support.answered import HI, cases, config
+from support.answered import cases, config
 from support.each import each, table
 from support.runner import commands
 
@@ -96,16 +96,7 @@ def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
     assert ids(tmp_path / "x") == before  # what is asserted says nothing of the question
 
 
-@each(
-    "changed",
-    [
-        {"prompts": ["Reply: {{q}}"]},
-        {"providers": ["other.py"]},
-        {"tests": [{"vars": {"q": "a", "more": "x"}, "assert": [HI]}]},
-        {"tests": [{"vars": {"q": "b"}, "assert": [HI]}]},
-        {"tests": [{"description": "d", "vars": {"q": "a"}, "assert": [HI]}]},
-    ],
-)
+@each("changed", table(__file__, "another_question_has_another_id"))
 def test_another_question_has_another_id(tmp_path, monkeypatch, changed):
     monkeypatch.chdir(tmp_path)
     before = ids(write(tmp_path, config({"vars": {"q": "a"}})))

@@ -1,14 +1,12 @@
 """yaml-language-server reads our schema as editors do: what it marks, offers and shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gradegate.grading.grader import GRADERS
-from support.each import each
+from support.each import each, table
 from support.language_server import Editor, editor
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("language server")]
@@ -23,29 +21,7 @@ def server() -> Iterator[Editor]:
         yield one
 
 
-@each(
-    ("text", "marks"),
-    [
-        (ASSERT + "      - type: contains\n        value: hi\n", []),
-        (ASSERT + "      - type: not-contains\n        value: '{{q}} of {{env.X}}'\n", []),
-        (ASSERT + "      - {type: trajectory:tool-used, value: '{{tools}}'}\n", []),
-        (ASSERT + "      - {type: goal-accuracy, threshold: none, blocking: no}\n", []),
-        (ASSERT + "      - $ref: '#/assertionTemplates/kind'\n", []),
-        ("gate:\n  confirm: off\n  rules: [{name: x, min-pass-rate: 0.95}]\n", []),
-        ("x-anchors: {kind: &kind {type: equals, value: x}}\n" + ASSERT + "      - {<<: *kind, weight: 2}\n", []),
-        ("gate:\n  rules:\n    - name: x\n      min-pass-rate: 95\n", [(5, "Value is above the maximum of 1.")]),
-        ("gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n      min-score: 0.5\n", [(4, "Property min-pass-rte is not allowed.")]),
-        ("gate:\n  rules:\n    - name: x\n", [(4, 'Missing property "min-pass-rate".')]),
-        (ASSERT + "      - {type: g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
-        (ASSERT + "      - {type: not-g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
-        (ASSERT + "      - {type: latency, threshold: 700}\n", []),
-        (ASSERT + "      - {type: contains}\n", [(5, 'Missing property "value".')]),
-        (ASSERT + "      - {type: equals, value: x, threshhold: 1}\n", [(5, "Property threshhold is not allowed.")]),
-        (ASSERT + "      - {type: turn-relevancy, config: {windows: 1}}\n", [(5, "Property windows is not allowed.")]),
-        (ASSERT + "      - {type: equals, value: x, weight: -1}\n", [(5, "Value is below the minimum of 0.")]),
-        ("evaluateOptions: {maxConcurrency: 0}\n", [(2, "Value is below the minimum of 1.")]),
-    ],
-)
+@each(("text", "marks"), [*table(__file__, "what_is_marked"), *table(__file__, "what_is_not_marked")])
 def test_what_is_marked(server, text, marks):
     assert server.faults(HEAD + text) == [(line, said) for line, said in marks]
 
@@ -83,15 +59,6 @@ def test_keys_are_offered(server, text, some):
     assert some <= set(server.completions(HEAD + text))
 
 
-@each(
-    ("text", "said"),
-    [
-        ("gate:\n  rules:\n    - name: x\n      min-pass-rate|: 0.9\n", "the share of cases that must pass, from 0 to 1"),
-        (ASSERT + "      - type: g-eval|\n        value: x\n", "A model scores the answer by steps"),
-        (ASSERT + "      - type: contains\n        value|: hi\n", "The text that the answer must hold."),
-        (ASSERT + "      - type: cost\n        threshold|: 1\n", "the score from which it passes"),
-        ("tests|: []\n", "the cases: variables and what is asserted of each answer"),
-    ],
-)
+@each(("text", "said"), table(__file__, "what_is_shown_for_a_word"))
 def test_what_is_shown_for_a_word(server, text, said):
     assert said in server.hover(HEAD + text)

@@ -191,19 +191,7 @@ def test_a_chat_model_of_the_command_line_leaves_the_embedding_model_of_the_conf
     assert sorted(graded(settings, "--grader", "openai:chat:g")) == ["e", "g"]
 
 
-@each(
-    ("assertion", "grader", "what"),
-    [
-        (SIMILAR, "openai:chat:m", "`similar` needs a model of the kind embedding, and `openai:chat:m` is not one"),
-        (RUBRIC, "openai:embeddings:e", "`llm-rubric` needs a model of the kind text, and `openai:embeddings:e` is not one"),
-        ({"type": "moderation"}, "openai:chat:m", "`moderation` needs a model of the kind moderation, and `openai:chat:m` is not one"),
-        (
-            {"type": "classifier", "value": "x"},
-            "openai:moderation",
-            "`classifier` needs a model of the kind classification, and `openai:moderation` is not one",
-        ),
-    ],
-)
+@each(("assertion", "grader", "what"), table(__file__, "a_model_of_another_kind_is_a_mistake_at_its_line"))
 @each("level", ["default", "options", "assertion", "--grader"])
 def test_a_model_of_another_kind_is_a_mistake_at_its_line(mistaken, assertion, grader, what, level):
     if level == "--grader":
@@ -234,23 +222,7 @@ def test_what_is_no_grader_is_a_mistake(mistaken, grader, what, level):
     assert what in mistaken(written)
 
 
-@each(
-    ("grader", "cure"),
-    [
-        ({"temperature": 0}, "provider: {id: openai:chat:MODEL, config: {temperature: ...}}"),
-        ({"config": {"temperature": 0}}, "provider: {id: openai:chat:MODEL, config: {temperature: ...}}"),
-        ({"text": {"temperature": 0}}, "provider: {text: {id: openai:chat:MODEL, config: {temperature: ...}}}"),
-        ({"anthropic": {"modelName": "m", "top_p": 1}}, "provider: {id: anthropic:MODEL, config: {top_p: ...}}"),
-        ({"text": {"openai": {"model": "m"}}}, "provider: {text: {id: openai:MODEL}}"),
-        ({"label": "judge", "seed": 1}, "provider: {id: openai:chat:MODEL, config: {seed: ...}}"),
-        ({"id": None}, "provider: {id: openai:chat:MODEL}"),
-        ([{"model": "m"}], "provider: {id: openai:chat:MODEL}"),
-        (
-            {"config": dict.fromkeys("abcdefgh", 1)},
-            "provider: {id: openai:chat:MODEL, config: {a: ..., b: ..., c: ..., d: ..., e: ..., f: ..., ...}}",
-        ),
-    ],
-)
+@each(("grader", "cure"), table(__file__, "a_grader_without_an_id_is_one_mistake_with_the_words_to_write"))
 @each("level", ["default", "options", "assertion"])
 def test_a_grader_without_an_id_is_one_mistake_with_the_words_to_write(mistaken, grader, cure, level):
     if level == "assertion":

@@ -1,7 +1,5 @@
 """What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

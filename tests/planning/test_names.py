@@ -8,22 +8,7 @@ from support.fake_llm import FakeLlm
 from support.graded import mistakes
 
 
-@each(
-    ("template", "names"),
-    [
-        ("{{ a }} {{ b.c }} {{ d | upper }}", "a b d"),
-        ("{% if a %}{{ a }}{% endif %}", ""),
-        ("{% if a.b == 1 %}x{% elif c %}{{ d }}{% endif %}", "d"),
-        ("{{ a | default('x') }} {{ b | d('x') | upper }}", ""),
-        ("{{ a or 'x' }} {{ b and b.c }}", ""),
-        ("{{ a if b else c }}", "a c"),
-        ("{{ a is defined }}", ""),
-        ("{% for x in xs %}{{ x }} {{ loop.index }}{% endfor %}", "xs"),
-        ("{% set total = n %}{{ total }} {{ [3] }}", "n"),
-        ("{% raw %}{{ a }}{% endraw %}{# {{ b }} #}", ""),
-        ("no template", ""),
-    ],
-)
+@each(("template", "names"), table(__file__, "what_a_template_does_not_work_without_2"))
 def test_what_a_template_does_not_work_without(template, names):
     assert needs(template) == frozenset(names.split())
 
@@ -52,8 +37,7 @@ def test_a_slip_in_an_assertion_or_a_rubric_is_a_mistake_at_its_line(gate, llm: 
         ]
     }
     ran = gate(config("x", test))
-    assert ran.code == 2
-    assert "the value of `contains-any` asks for the variable `ctiy`, which no test defines" in ran.err
+    assert "the value of `contains-any` asks for the variable `ctiy`, which no test defines" in ran.mistakes
     assert 'did you mean "city"?' in ran.err
     assert "the value of `llm-rubric` asks for the variable `town`" in ran.err
     assert "add `town` to `vars`" in ran.err
@@ -61,8 +45,7 @@ def test_a_slip_in_an_assertion_or_a_rubric_is_a_mistake_at_its_line(gate, llm: 
 
 def test_a_variable_of_another_test_does_not_help_an_assertion(gate):
     ran = gate(config("x {{b}}", case("{{a}} x", b="1"), case(a="x", b="1")))
-    assert ran.code == 2
-    assert "asks for the variable `a`, which its test does not define" in ran.err
+    assert "asks for the variable `a`, which its test does not define" in ran.mistakes
 
 
 def test_what_only_some_tests_define_is_noted(gate):

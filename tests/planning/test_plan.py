@@ -35,17 +35,7 @@ def notes(ran):
     return ran.out
 
 
-FILTERS = [
-    ("group", ["group:a", "group:b", "group"]),
-    ("group:", ["group:a", "group:b"]),
-    ("group:*", ["group:a", "group:b"]),
-    ("group*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
-    ("gro*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
-    ("*", LABELS),
-    ("group:a", ["group:a"]),
-    ("groupX", ["groupX"]),
-    ("other", ["other"]),
-]
+FILTERS = table(__file__, "FILTERS")
 
 
 @each(("pattern", "labels"), FILTERS)
@@ -81,15 +71,7 @@ def test_prompts_that_could_not_be_read_are_said_once(gate):
     assert "matches no prompt" not in said
 
 
-@each(
-    ("test", "suite", "wish", "count"),
-    [
-        ({}, {}, (), 1),
-        ({}, {"evaluateOptions": {"repeat": 2}}, (), 2),
-        ({}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 3),
-        ({"options": {"repeat": 4}}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 4),
-    ],
-)
+@each(("test", "suite", "wish", "count"), table(__file__, "the_nearest_repeat_counts"))
 def test_the_nearest_repeat_counts(gate, test, suite, wish, count):
     assert len(asked(gate(config(test, **suite), *wish))) == count
 
@@ -121,17 +103,7 @@ def test_the_same_mistake_at_many_lines_is_said_once(gate):
     assert f"does not have (also at {others} and 1 more)" in said
 
 
-@each(
-    ("tests", "note"),
-    [
-        ([{"assert": [{**PASSES, "weight": 0}]}], "every assertion has `weight: 0`, so no failure counts"),
-        ([{}, {"assert": [{**PASSES, "weight": 0}]}], None),
-        ([{"threshold": 0}], "the test can never fail: its threshold is 0"),
-        ([{"threshold": 0.001}], None),
-        ([{}, {"assert": []}], "the test asserts nothing: its answer is not checked"),
-        ([{}], None),
-    ],
-)
+@each(("tests", "note"), table(__file__, "what_can_never_fail_is_said"))
 def test_what_can_never_fail_is_said(gate, tests, note):
     said = notes(gate(config(*tests)))
     kinds = ("no failure counts", "can never fail", "asserts nothing")
@@ -141,15 +113,7 @@ def test_what_can_never_fail_is_said(gate, tests, note):
 
 @each(
     ("asserts", "rules", "note"),
-    [
-        ([{**PASSES, "threshold": "none"}], None, "every assertion only advises"),
-        ([{**PASSES, "blocking": False}, {**PASSES, "threshold": "none"}], None, "every assertion only advises"),
-        ([{**PASSES, "blocking": False}, {**PASSES, "weight": 0}], None, "every assertion only advises"),
-        ([{"type": "assert-set", "assert": [{**PASSES, "threshold": "none"}]}], None, "every assertion only advises"),
-        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}], "every rule of the gate has `blocking: false`"),
-        ([PASSES, {**PASSES, "threshold": "none"}], None, None),
-        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}, {"name": "s", "min-pass-rate": 1}], None),
-    ],
+    table(__file__, "a_gate_that_nothing_can_block_is_said"),
 )  # fmt: skip
 def test_a_gate_that_nothing_can_block_is_said(gate, asserts, rules, note):
     said = notes(gate(config({"assert": asserts}, **({"gate": {"rules": rules}} if rules else {}))))
@@ -232,18 +196,14 @@ def test_a_test_that_no_provider_and_prompt_is_left_for_is_a_mistake(gate, llm):
     config["providers"] = [{"id": "echo", "label": "a", "prompts": ["one"]}]
     config["prompts"] = [{"raw": "a", "label": "one"}, {"raw": "b", "label": "two"}]
     config["tests"][0]["prompts"] = ["two"]
-    ran = gate(config)
-    assert ran.code == 2
-    assert "no provider and prompt is left to answer this test" in ran.err
+    assert "no provider and prompt is left to answer this test" in gate(config).mistakes
 
 
 @each(("name", "content", "words"), table(__file__, "a_file_without_tests_beside_a_good_one_is_a_mistake"))
 def test_a_file_without_tests_beside_a_good_one_is_a_mistake(gate, llm, name, content, words):
     good = "[{vars: {n: 1}, assert: [{type: contains, value: a}]}]"
     config = many(llm) | {"tests": ["file://good.yaml", f"file://{name}"]}
-    ran = gate(config, **{"good.yaml": good, name: content})
-    assert ran.code == 2
-    assert words in ran.err
+    assert words in gate(config, **{"good.yaml": good, name: content}).mistakes
 
 
 @each(("assertion", "words"), table(__file__, "an_empty_reference_is_a_mistake"))
@@ -292,8 +252,7 @@ def test_what_can_only_be_a_slip_is_a_mistake_before_anything_is_asked(gate, key
 def test_a_misspelled_variable_in_one_of_several_prompts_on_one_line_is_a_mistake(gate):
     test = {"vars": {"question": "a"}, "assert": [{"type": "contains", "value": "a"}]}
     ran = gate({"prompts": ["Q {{question}}", "R {{questoin}}"], "providers": ["echo"], "tests": [test]})
-    assert ran.code == 2
-    assert '`questoin`, which no test defines -> did you mean "question"?' in ran.err
+    assert '`questoin`, which no test defines -> did you mean "question"?' in ran.mistakes
 
 
 def test_a_suite_of_advice_that_could_not_be_graded_is_inconclusive_beside_a_good_one(gate, llm):

@@ -1,7 +1,5 @@
 """A run as arguments: what the part for agents says to run is what ran."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -39,19 +37,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
     told = [*_options(settings)]
     args = cli._parser().parse_args(["run", "a.yaml", *told])
     again = flags.settings(args, Path.cwd())
-    for name in (
-        "graders",
-        "providers",
-        "answers",
-        "assertions",
-        "variables",
-        "repeat",
-        "confirm",
-        "reask",
-        "allowed_env",
-        "filter_metadata",
-        "filter_providers",
-    ):
+    for name in table(__file__, "every_option_is_one_of_the_command_line"):
         assert getattr(again, name) == getattr(settings, name), name
     assert (again.allow_exec, again.exec_env) == (False, frozenset())  # who runs it gives leave to run code
     assert not again.bound

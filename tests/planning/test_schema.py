@@ -1,7 +1,5 @@
 """The JSON Schema of a config says something of every key and type, and agrees with the reader: what it refuses, the reader refuses."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

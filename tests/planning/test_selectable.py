@@ -36,20 +36,7 @@ def test_what_never_counts_is_not_selected(gate):
     assert "`weight: 0`" in told(gate, {"metric": "tone"}, tests=[uncounted], blocking=False)
 
 
-@each(
-    ("least", "arguments", "code", "said"),
-    [
-        (4, (), 0, "met"),
-        (
-            5,
-            (),
-            2,
-            "promptfooconfig.yaml:3: the rule `r` can never decide: it asks for 5 cases, and looks at 4 -> write `min-cases: 4` or less",
-        ),
-        (5, ("--filter-first-n", "1"), 3, "graded 2 of at least 5 cases"),
-        (4, ("--filter-first-n", "1"), 3, "graded 2 of at least 4 cases"),
-    ],
-)
+@each(("least", "arguments", "code", "said"), table(__file__, "a_rule_that_asks_for_more_cases_than_there_are_is_a_mistake"))
 def test_a_rule_that_asks_for_more_cases_than_there_are_is_a_mistake(gate, least, arguments, code, said):
     rule = {"name": "r", "min-pass-rate": 0, "min-cases": least, "select": {"metric": "facts"}}
     content = {"gate": {"rules": [rule]}, "prompts": ["x"], "providers": ["echo"], "tests": [TEST, TEST], "evaluateOptions": {"repeat": 2}}

@@ -165,28 +165,12 @@ def test_a_key_in_the_file_of_a_grader_is_hidden(gate, llm: FakeLlm):
     assert key not in ran.out + ran.err + json.dumps(ran.results)
 
 
-@each(
-    ("assertion", "named"),
-    [
-        (SIMILAR, "--grader embedding=openai:embedding:MODEL (input `grader`)"),
-        ({"type": "classifier", "value": "x"}, "--grader classification=huggingface:text-classification:MODEL (input"),
-        ({"type": "moderation"}, "--grader moderation=openai:moderation (input `grader`)"),
-        (RUBRIC, "--grader openai:chat:MODEL (input `grader`)"),
-    ],
-)
+@each(("assertion", "named"), table(__file__, "an_assertion_without_its_model_says_how_to_name_one"))
 def test_an_assertion_without_its_model_says_how_to_name_one(gate, judge, assertion, named):
     assert f"configured -> name a model with {named}" in mistakes(gate(config({"assert": [assertion]}, providers=["echo"])))
 
 
-@each(
-    ("grader", "cure"),
-    [
-        ("openai:chat:t", "--grader text=openai:chat:t,embedding=openai:embedding:MODEL"),
-        ("mistral:m", "--grader text=mistral:m,embedding=mistral:embedding:MODEL"),
-        ("ollama:chat:m", "--grader text=ollama:chat:m,embedding=ollama:embedding:MODEL"),
-        ("anthropic:messages:m", "--grader text=anthropic:messages:m,embedding=openai:embedding:MODEL"),
-    ],
-)
+@each(("grader", "cure"), table(__file__, "a_chat_model_alone_says_what_to_write_for_embeddings"))
 def test_a_chat_model_alone_says_what_to_write_for_embeddings(gate, judge, monkeypatch, grader, cure):
     for variable in ("MISTRAL_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(variable, "k")

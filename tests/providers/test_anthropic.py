@@ -1,7 +1,7 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.conversation import Message
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
 
@@ -39,18 +39,7 @@ def test_tokens_that_went_through_the_cache_count(llm: FakeLlm):
     assert ask(sonnet(llm)).usage.prompt_tokens == 57
 
 
-@pytest.mark.parametrize(
-    ("model", "version"),
-    [
-        ("claude-sonnet-4-5", "2023-06-01"),
-        ("claude-sonnet-4-20250514", "2023-06-01"),
-        ("claude-3-5-haiku-latest", "2023-06-01"),
-        ("claude-opus-4-6", "2023-06-01"),
-        ("claude-opus-4-7", "2026-10-21"),
-        ("claude-sonnet-5-5", "2026-10-21"),
-        ("claude-fable-5-1", "2026-10-21"),
-    ],
-)
+@pytest.mark.parametrize(("model", "version"), table(__file__, "temperature_goes_to_the_models_and_in_the_version_that_have_one"))
 def test_temperature_goes_to_the_models_and_in_the_version_that_have_one(llm: FakeLlm, model: str, version: str):
     llm.reply = lambda path, body: SO
     ask(sonnet(llm, model))
@@ -77,43 +66,12 @@ def test_thinking_is_asked_for_and_is_no_part_of_the_answer(llm: FakeLlm):
     assert "temperature" not in llm.bodies[0]
 
 
-@pytest.mark.parametrize(
-    ("answer", "words", "finish", "refused"),
-    [
-        (claude(text("cut"), stop_reason="max_tokens"), "cut", "length", False),
-        (claude(stop_reason="max_tokens"), "", "length", False),
-        (claude(text("cut"), stop_reason="model_context_window_exceeded"), "cut", "length", False),
-        (claude(text("done"), stop_reason="stop_sequence"), "done", "stop", False),
-        (claude(text("I will not."), stop_reason="refusal"), "I will not.", "content_filter", True),
-        (
-            claude(stop_reason="refusal", stop_details={"type": "refusal", "explanation": "It is unsafe."}),
-            "It is unsafe.",
-            "content_filter",
-            True,
-        ),
-        (claude(text("")), "", "stop", False),
-    ],
-)
-def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, words, finish, refused):
-    llm.reply = lambda path, body: answer
-    reply = ask(sonnet(llm))
-    assert (reply.text, reply.finish_reason, reply.refused) == (words, finish, refused)
-
-
 def test_tool_calls_are_given_as_they_are(llm: FakeLlm):
     call = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}
     llm.reply = lambda path, body: claude(call, stop_reason="tool_use")
     reply = ask(sonnet(llm, tools=[{"name": "weather", "input_schema": {"type": "object"}}]))
     assert '"input": {"city": "Rome"}' in reply.text
     assert reply.finish_reason == "tool_calls"
-
-
-@pytest.mark.parametrize("answer", [{}, claude(), claude({"type": "thinking", "thinking": "x"}), {"content": ["x"]}])
-def test_an_answer_without_a_text_is_none(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        ask(sonnet(llm))
-    assert caught.value.trouble is Trouble.MALFORMED
 
 
 def test_structured_output_is_asked_for(llm: FakeLlm):
@@ -158,23 +116,6 @@ def test_a_prompt_of_the_system_alone_is_put_as_the_users(llm: FakeLlm):
     assert "system" not in llm.bodies[0]
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "words", "trouble"),
-    [
-        (401, "authentication_error", "invalid x-api-key", Trouble.SETUP),
-        (404, "not_found_error", "model: claude-9", Trouble.SETUP),
-        (400, "invalid_request_error", "Your credit balance is too low", Trouble.MALFORMED),
-        (529, "overloaded_error", "Overloaded", Trouble.STATUS),
-    ],
-)
-def test_errors_in_the_vendors_words(llm: FakeLlm, status, kind, words, trouble):
-    error = {"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"}
-    llm.reply = lambda path, body: (status, error)
-    with pytest.raises(ProviderError, match=words) as caught:
-        ask(sonnet(llm))
-    assert caught.value.trouble is trouble
-
-
 def test_beta_headers_and_the_users_own(llm: FakeLlm):
     llm.reply = lambda path, body: SO
     ask(sonnet(llm, beta=["a-1", "b-2"], headers={"anthropic-version": "2023-06-01"}, extra_body={"x": 1}))
@@ -187,19 +128,6 @@ def test_beta_headers_and_the_users_own(llm: FakeLlm):
 )
 def test_reports_show_where_the_key_goes(env, host):
     assert build("anthropic:claude-haiku-4-5", ANTHROPIC_API_KEY="k", **env).host == host
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "env", "what"),
-    [
-        ("anthropic:messages:claude-opus-5", {}, "no key for `anthropic:messages:claude-opus-5` -> set ANTHROPIC_API_KEY"),
-        ("anthropic:messages:", {"ANTHROPIC_API_KEY": "k"}, "names no model"),
-    ],
-)
-def test_what_is_missing_is_a_mistake(provider_id, env, what):
-    with pytest.raises(ConfigError) as caught:
-        build(provider_id, **env)
-    assert what in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path
 
@@ -50,16 +50,7 @@ def test_the_price_is_that_of_the_model_behind_the_deployment(llm: FakeLlm):
     assert ask(azure(llm)).usage.known_cost is None
 
 
-BLOCKED = {
-    "error": {
-        "message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
-        "type": None,
-        "param": "prompt",
-        "code": "content_filter",
-        "status": 400,
-        "innererror": {"code": "ResponsibleAIPolicyViolation"},
-    }
-}
+BLOCKED = table(__file__, "BLOCKED")
 
 
 def test_a_blocked_prompt_is_a_refusal_and_costs_one_call(llm: FakeLlm):
@@ -68,19 +59,6 @@ def test_a_blocked_prompt_is_a_refusal_and_costs_one_call(llm: FakeLlm):
     assert (reply.refused, reply.finish_reason) == (True, "content_filter")
     assert "content management policy" in reply.text
     assert len(llm.requests) == 1
-
-
-def test_a_filtered_answer_is_a_refusal(llm: FakeLlm):
-    llm.reply = lambda path, body: chat(None, finish_reason="content_filter")
-    assert ask(azure(llm)).refused
-
-
-def test_a_deployment_that_is_not_there_is_a_matter_of_setup(llm: FakeLlm):
-    error = {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}
-    llm.reply = lambda path, body: (404, {"error": error})
-    with pytest.raises(ProviderError, match="deployment for this resource does not exist") as caught:
-        ask(azure(llm))
-    assert caught.value.trouble is Trouble.SETUP
 
 
 def test_a_reasoning_model_is_said_to_be_one(llm: FakeLlm):
@@ -99,29 +77,6 @@ def test_embeddings_of_a_deployment(llm: FakeLlm, prefix: str):
     assert usage.known_cost == pytest.approx(8 * 0.02e-6)
 
 
-@pytest.mark.parametrize(
-    ("config", "env", "host"),
-    [
-        ({"apiHost": "r.openai.azure.com"}, {"AZURE_API_KEY": "k"}, "r.openai.azure.com"),
-        ({"apiHost": "https://r.openai.azure.com/"}, {"AZURE_OPENAI_API_KEY": "k"}, "r.openai.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_OPENAI_API_HOST": "a.azure.com"}, "a.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_API_HOST": "b.azure.com"}, "b.azure.com"),
-        ({}, {"AZURE_API_KEY": "k", "AZURE_OPENAI_API_BASE_URL": "https://c.azure.com/"}, "c.azure.com"),
-    ],
-)
+@pytest.mark.parametrize(("config", "env", "host"), table(__file__, "host_and_key_of_config_and_environment"))
 def test_host_and_key_of_config_and_environment(config, env, host):
     assert build("azure:chat:d", config, **env).host == host
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "config", "what"),
-    [
-        ("azure:chat:d", {"apiHost": "r.azure.com"}, "no key for `azure:chat:d` -> set AZURE_OPENAI_API_KEY"),
-        ("azure:chat:d", {"apiKey": "k"}, "no host for `azure:chat:d` -> set `apiHost`"),
-        ("azure:chat", {"apiKey": "k"}, "names no deployment"),
-    ],
-)
-def test_what_is_missing_is_a_mistake(provider_id, config, what):
-    with pytest.raises(ConfigError) as caught:
-        build(provider_id, config)
-    assert what in str(caught.value)

@@ -16,6 +16,7 @@ from gradegate.errors import ConfigError, ProviderError
 from gradegate.values.conversation import Message
 from support import clouds as fake
 from support.clouds import Seen, world
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, ask, build, converse, headers, path, refusing
 
@@ -74,15 +75,7 @@ def test_a_conversation_with_an_image_and_a_shape(llm: FakeLlm):
 
 @pytest.mark.parametrize(
     ("written", "config"),
-    [
-        ("bedrock:converse:amazon.nova-lite-v1:0", {"maxTokens": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}),
-        ("bedrock:amazon.nova-lite-v1:0", {"interfaceConfig": {"max_new_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stopSequences": ["x"]}}),
-        ("bedrock:amazon.titan-text-premier-v1:0", {"textGenerationConfig": {"maxTokenCount": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}}),
-        ("bedrock:meta.llama3-1-8b-instruct-v1:0", {"max_gen_len": 7, "temperature": 0.5, "top_p": 0.9, "stop": "x"}),
-        ("bedrock:completion:anthropic.claude-v2", {"max_tokens_to_sample": 7, "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["x"]}),
-        ("bedrock:openai.gpt-oss-20b-1:0", {"max_completion_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stop": ["x"]}),
-        ("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0", {"inferenceConfig": {"maxTokens": 7, "temperature": 0.5, "topP": 0.9, "stopSequences": ["x"]}, "max_tokens": 9}),
-    ],
+    table(__file__, "the_options_of_every_vendors_models_are_those_of_converse"),
 )  # fmt: skip
 def test_the_options_of_every_vendors_models_are_those_of_converse(llm: FakeLlm, written, config):
     """What has Converse's own name wins over another."""
@@ -98,30 +91,11 @@ def test_an_arn_is_a_model(llm: FakeLlm):
     assert path(llm).count("/") == 3
 
 
-TOOLS = [
-    {"toolSpec": {"name": "find", "description": "d", "inputSchema": {"json": {"type": "object", "properties": {}}}}},
-    {"type": "function", "function": {"name": "find", "description": "d", "parameters": {"type": "object", "properties": {}}}},
-    {"name": "find", "description": "d", "input_schema": {"type": "object", "properties": {}}},
-    {"name": "find", "description": "d", "parameters": {"type": "object", "properties": {}}},
-]  # fmt: skip
+TOOLS = table(__file__, "TOOLS")  # fmt: skip
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize(
-    ("choice", "sent"),
-    [
-        (None, None),
-        ("auto", {"auto": {}}),
-        ("any", {"any": {}}),
-        ("required", {"any": {}}),
-        ({"tool": {"name": "find"}}, {"tool": {"name": "find"}}),
-        ({"type": "function", "function": {"name": "find"}}, {"tool": {"name": "find"}}),
-        ({"type": "tool", "name": "find"}, {"tool": {"name": "find"}}),
-        ({"any": {}}, {"any": {}}),
-        ({"mode": "required"}, {"any": {}}),
-        ({"mode": "tool", "toolName": "find"}, {"tool": {"name": "find"}}),
-    ],
-)
+@pytest.mark.parametrize(("choice", "sent"), table(__file__, "tools_may_be_written_as_any_vendor_does"))
 def test_tools_may_be_written_as_any_vendor_does(llm: FakeLlm, tool, choice, sent):
     provider = bedrock(llm, tools=[tool], **({"toolChoice": choice} if choice else {}))
     ask(provider)
@@ -256,19 +230,7 @@ def test_the_vendors_words_are_told(llm: FakeLlm, status):
         ask(bedrock(llm, answer=(status, {"message": "You don't have access to the model"})))
 
 
-@pytest.mark.parametrize(
-    ("name", "rates"),
-    [
-        ("anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
-        ("global.anthropic.claude-sonnet-4-5-20250929-v1:0", (3, 15)),
-        ("eu.amazon.nova-lite-v1:0", (0.06, 0.24)),
-        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0", (0.06, 0.24)),
-        ("amazon.nova-lite-v1:0:300k", None),
-        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", None),
-        ("nobodys.model-v1:0", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "rates"), table(__file__, "a_model_costs_what_the_table_says_of_its_place"))
 def test_a_model_costs_what_the_table_says_of_its_place(name, rates):
     found = build(f"bedrock:{name}", {"apiKey": "k"}).rates
     assert found == (None if rates is None else pytest.approx([rate / 1e6 for rate in rates]))
@@ -348,18 +310,7 @@ def test_credentials_of_the_config_win_over_all(gate, cloud, monkeypatch):
     assert bearer(cloud.seen[-1])["X-Amz-Credential"].startswith("AKIA-2/")
 
 
-FOREIGN = [
-    {"endpoint": "https://evil.example.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com.evil.example.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com@evil.example.com"},
-    {"endpoint": "http://bedrock-runtime.us-east-1.amazonaws.com"},
-    {"endpoint": "https://bedrock-runtime.us-east-1.amazonaws.com:8443"},
-    {"endpoint": "https://bedrock-runtime.s3.amazonaws.com"},
-    {"endpoint": "https://bedrock-runtime.s3-us-west-2.amazonaws.com"},
-    {"region": "x.evil.example.com/"},
-    {"region": "us-east-1.evil"},
-    {"region": "evil.example.com#"},
-]
+FOREIGN = table(__file__, "FOREIGN")
 
 
 @pytest.mark.parametrize("options", FOREIGN)
@@ -380,18 +331,7 @@ def test_a_signed_key_asks_no_other_path_than_it_seems(gate, cloud, monkeypatch)
     assert "is not an address for" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("env", "options", "words"),
-    [
-        ({}, {}, "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID"),
-        ({"AWS_ACCESS_KEY_ID": "a"}, {}, "AWS_SECRET_ACCESS_KEY is not set"),
-        ({"AWS_SECRET_ACCESS_KEY": "a"}, {}, "AWS_ACCESS_KEY_ID is not set"),
-        (AWS, {"accessKeyId": "a"}, "no `secretAccessKey`"),
-        (AWS, {"profile": "p"}, "`profile` of `bedrock:amazon.nova-lite-v1:0` is not supported"),
-        (AWS, {"apiBaseUrl": "https://h"}, "write `endpoint`"),
-        (AWS, {"region": "moon"}, "`moon` is no region"),
-    ],
-)
+@pytest.mark.parametrize(("env", "options", "words"), table(__file__, "what_is_not_set_up_is_a_mistake_before_any_call"))
 def test_what_is_not_set_up_is_a_mistake_before_any_call(gate, cloud, monkeypatch, env, options, words):
     setenv(monkeypatch, **env)
     ran = gate(config(**options))

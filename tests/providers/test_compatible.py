@@ -2,54 +2,13 @@ import pytest
 
 from gradegate.asking.provider import PROVIDERS
 from gradegate.asking.service import Service
-from gradegate.errors import ConfigError, ProviderError
+from gradegate.errors import ConfigError
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path, refusing
 
-SERVICES = [
-    ("openrouter", "OPENROUTER_API_KEY", "openrouter.ai"),
-    ("orcarouter", "ORCAROUTER_API_KEY", "api.orcarouter.ai"),
-    ("vercel", "VERCEL_AI_GATEWAY_API_KEY", "ai-gateway.vercel.sh"),
-    ("vercel", "AI_GATEWAY_API_KEY", "ai-gateway.vercel.sh"),
-    ("truefoundry", "TRUEFOUNDRY_API_KEY", "llm-gateway.truefoundry.com"),
-    ("groq", "GROQ_API_KEY", "api.groq.com"),
-    ("xai", "XAI_API_KEY", "api.x.ai"),
-    ("deepseek", "DEEPSEEK_API_KEY", "api.deepseek.com"),
-    ("together", "TOGETHER_API_KEY", "api.together.xyz"),
-    ("togetherai", "TOGETHER_API_KEY", "api.together.xyz"),
-    ("perplexity", "PERPLEXITY_API_KEY", "api.perplexity.ai"),
-    ("cerebras", "CEREBRAS_API_KEY", "api.cerebras.ai"),
-    ("fireworks", "FIREWORKS_API_KEY", "api.fireworks.ai"),
-    ("nvidia", "NVIDIA_API_KEY", "integrate.api.nvidia.com"),
-    ("sambanova", "SAMBANOVA_API_KEY", "api.sambanova.ai"),
-    ("deepinfra", "DEEPINFRA_API_KEY", "api.deepinfra.com"),
-    ("hyperbolic", "HYPERBOLIC_API_KEY", "api.hyperbolic.xyz"),
-    ("nscale", "NSCALE_SERVICE_TOKEN", "inference.api.nscale.com"),
-    ("novita", "NOVITA_API_KEY", "api.novita.ai"),
-    ("aimlapi", "AIML_API_KEY", "api.aimlapi.com"),
-    ("cometapi", "COMETAPI_KEY", "api.cometapi.com"),
-    ("atlascloud", "ATLASCLOUD_API_KEY", "api.atlascloud.ai"),
-    ("abliteration", "ABLIT_KEY", "api.abliteration.ai"),
-    ("alibaba", "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
-    ("alicloud", "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
-    ("aliyun", "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
-    ("dashscope", "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
-    ("moonshot", "MOONSHOT_API_KEY", "api.moonshot.ai"),
-    ("minimax", "MINIMAX_API_KEY", "api.minimax.io"),
-    ("meta", "MODEL_API_KEY", "api.meta.ai"),
-    ("llamaapi", "LLAMA_API_KEY", "api.llama.com"),
-    ("ai21", "AI21_API_KEY", "api.ai21.com"),
-    ("cohere", "COHERE_API_KEY", "api.cohere.ai"),
-    ("huggingface:chat", "HF_TOKEN", "router.huggingface.co"),
-    ("hf:chat", "HF_API_TOKEN", "router.huggingface.co"),
-]
-OWN = [
-    ("litellm", "LITELLM_API_KEY", "LITELLM_API_BASE", "http://localhost:4000/chat/completions"),
-    ("vllm", "VLLM_API_KEY", "VLLM_BASE_URL", "http://localhost:8000/v1/chat/completions"),
-    ("lmstudio", "LM_API_TOKEN", "LM_STUDIO_API_BASE", "http://localhost:1234/v1/chat/completions"),
-    ("localai", "LOCALAI_API_KEY", "LOCALAI_BASE_URL", "http://localhost:8080/v1/chat/completions"),
-    ("docker", "DOCKER_MODEL_RUNNER_API_KEY", "DOCKER_MODEL_RUNNER_BASE_URL", "http://localhost:12434/engines/v1/chat/completions"),
-]
+SERVICES = table(__file__, "SERVICES")
+OWN = table(__file__, "OWN")
 EMBEDDING = [name for name, build in PROVIDERS if isinstance(build, Service) and build.embeds]
 
 
@@ -105,26 +64,7 @@ def test_embeddings_of_a_service_that_has_none():
         build("groq:embedding:m", GROQ_API_KEY="k")
 
 
-@pytest.mark.parametrize(
-    ("model", "variables", "config", "url"),
-    [
-        ("databricks:m", {"DATABRICKS_WORKSPACE_URL": "https://w.example/"}, {}, "https://w.example/serving-endpoints"),
-        ("databricks:m", {}, {"workspaceUrl": "https://w.example"}, "https://w.example/serving-endpoints"),
-        ("cloudflare-ai:chat:@cf/m", {"CLOUDFLARE_ACCOUNT_ID": "a1"}, {}, "https://api.cloudflare.com/client/v4/accounts/a1/ai/v1"),
-        (
-            "cloudflare-ai:@cf/m",
-            {},
-            {"accountId": "x@evil.example/../"},
-            "https://api.cloudflare.com/client/v4/accounts/x%40evil.example%2F..%2F/ai/v1",
-        ),
-        ("mlflow-gateway:m", {"MLFLOW_GATEWAY_URL": "http://h:5000"}, {}, "http://h:5000/gateway/mlflow/v1"),
-        ("envoy:m", {"ENVOY_API_BASE_URL": "http://h/"}, {}, "http://h/v1"),
-        ("envoy:m", {"ENVOY_API_BASE_URL": "http://h/v1"}, {}, "http://h/v1"),
-        ("envoy:m", {}, {"apiBaseUrl": "http://h/v2"}, "http://h/v2"),
-        ("huggingface:chat:o/m", {}, {"apiEndpoint": "https://h/v1/chat/completions"}, "https://h/v1"),
-        ("groq:m", {}, {"apiHost": "h:1"}, "https://h:1/v1"),
-    ],
-)
+@pytest.mark.parametrize(("model", "variables", "config", "url"), table(__file__, "where_a_service_is_that_has_an_address_for_each_user"))
 def test_where_a_service_is_that_has_an_address_for_each_user(model, variables, config, url):
     assert build(model, {"apiKey": "k", **config}, **variables).url == f"{url}/chat/completions"
 
@@ -191,14 +131,7 @@ def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
 
 
 @pytest.mark.parametrize(
-    ("provider", "option", "variable"),
-    [
-        ("perplexity:sonar", "apiBaseUrl", "PERPLEXITY_API_KEY"),
-        ("databricks:m", "workspaceUrl", "DATABRICKS_TOKEN"),
-        ("mlflow-gateway:m", "gatewayUrl", "MLFLOW_GATEWAY_API_KEY"),
-        ("huggingface:chat:m", "apiEndpoint", "HF_TOKEN"),
-        ("litellm:embedding:m", "apiBaseUrl", "LITELLM_API_KEY"),
-    ],
+    ("provider", "option", "variable"), table(__file__, "a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does")
 )
 def test_a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does(
     gate, llm: FakeLlm, monkeypatch, provider, option, variable
@@ -229,9 +162,3 @@ def test_an_address_of_the_environment_is_one_that_the_key_may_go_to(gate, llm, 
     config = {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}
     assert gate(config, "--allowed-hosts", "elsewhere.example").code == 0
     assert headers(llm)["authorization"] == "Bearer key-123456789"
-
-
-def test_an_answer_of_another_form_is_an_error(llm: FakeLlm):
-    llm.reply = lambda path, body: {"output": "yes"}
-    with pytest.raises(ProviderError, match="without a message"):
-        ask(build("litellm:m", {"apiBaseUrl": llm.base}))

@@ -1,6 +1,5 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.conversation import Message
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, gemini, headers, path, refusing
@@ -92,78 +91,9 @@ def test_a_blocked_answer_is_a_refusal(llm: FakeLlm, reason: str):
     assert (reply.text, reply.refused, reply.finish_reason) == ("It was blocked.", True, "content_filter")
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "finish"),
-    [
-        (gemini({"text": "cut"}, finish="MAX_TOKENS"), "cut", "length"),
-        ({"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}, "", "length"),
-        (gemini({"functionCall": {"name": "f", "args": {"a": 1}}}), '[{"name": "f", "args": {"a": 1}}]', "tool_calls"),
-    ],
-)
-def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish):
-    llm.reply = lambda path, body: answer
-    reply = ask(flash(llm))
-    assert (reply.text, reply.finish_reason) == (text, finish)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {},
-        {"candidates": []},
-        {"candidates": ["x"]},
-        {"candidates": [{"finishReason": "STOP", "content": {"role": "model"}}]},
-        {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]},
-    ],
-)
-def test_an_answer_without_a_text_is_none(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        ask(flash(llm))
-    assert caught.value.trouble is Trouble.MALFORMED
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "trouble"),
-    [
-        (
-            400,
-            {
-                "code": 400,
-                "message": "API key not valid. Please pass a valid API key.",
-                "status": "INVALID_ARGUMENT",
-                "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}],
-            },
-            Trouble.SETUP,
-        ),
-        (404, {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}, Trouble.SETUP),
-        (429, {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED"}, Trouble.STATUS),
-    ],
-)
-def test_errors_in_the_vendors_words(llm: FakeLlm, status, error, trouble):
-    llm.reply = lambda path, body: (status, {"error": error})
-    with pytest.raises(ProviderError) as caught:
-        ask(flash(llm))
-    assert error["message"] in str(caught.value)
-    assert caught.value.trouble is trouble
-
-
 def test_a_key_goes_to_the_host_that_reports_show():
     assert build("google:gemini-2.5-pro", GEMINI_API_KEY="k").host == "generativelanguage.googleapis.com"
     assert build("google:gemini-2.5-pro", {"apiHost": "g.example.com"}, GOOGLE_API_KEY="k").host == "g.example.com"
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "env", "what"),
-    [
-        ("google:gemini-2.5-pro", {}, "no key for `google:gemini-2.5-pro` -> set GOOGLE_API_KEY"),
-        ("google", {"GOOGLE_API_KEY": "k"}, "names no model"),
-    ],
-)
-def test_what_is_missing_is_a_mistake(provider_id, env, what):
-    with pytest.raises(ConfigError) as caught:
-        build(provider_id, **env)
-    assert what in str(caught.value)
 
 
 # --- embeddings -----------------------------------------------------------------------------------------------
@@ -193,11 +123,3 @@ def test_many_texts_are_several_requests(llm: FakeLlm):
     rows, usage = embedder(llm).embed(["x"] * 101)
     assert (rows[0], rows[-1], len(rows), usage.calls) == ([100.0], [1.0], 101, 2)
     assert usage.known_cost is None  # the answer counts no tokens
-
-
-@pytest.mark.parametrize("answer", [{}, vectors([1.0]), {"embeddings": [{"values": []}, {}]}, {"embeddings": [1, 2]}])
-def test_vectors_that_are_missing_are_no_answer(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        embedder(llm).embed(["a", "b"])
-    assert caught.value.trouble is Trouble.MALFORMED

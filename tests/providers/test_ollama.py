@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.values.conversation import Message
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, headers, ollama, path, refusing
@@ -40,11 +40,6 @@ def test_the_short_form_names_the_same_model(llm: FakeLlm):
     assert llm.bodies[0]["model"] == "llama3.2:3b"
 
 
-def test_an_answer_that_was_cut_is_told_apart(llm: FakeLlm):
-    llm.reply = lambda path, body: ollama("cut", "length")
-    assert ask(llama(llm)).finish_reason == "length"
-
-
 def test_tool_calls_are_given_as_they_are(llm: FakeLlm):
     llm.reply = lambda path, body: ollama("", tool_calls=[{"function": {"name": "f", "arguments": {"a": 1}}}])
     assert ask(llama(llm)).text == '[{"function": {"name": "f", "arguments": {"a": 1}}}]'
@@ -56,21 +51,6 @@ def test_the_fallback_without_a_schema(llm: FakeLlm):
     for _ in range(2):
         ask(model, schema=SCHEMA)
     assert ["format" in body for body in llm.bodies] == [True, False, False]
-
-
-@pytest.mark.parametrize("answer", [{}, {"message": "text"}, {"message": None, "done": True}])
-def test_an_answer_without_a_message_is_none(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        ask(llama(llm))
-    assert caught.value.trouble is Trouble.MALFORMED
-
-
-def test_a_model_that_is_not_pulled_is_a_matter_of_setup(llm: FakeLlm):
-    llm.reply = lambda path, body: (404, {"error": "model 'llama9' not found"})
-    with pytest.raises(ProviderError, match="model 'llama9' not found") as caught:
-        ask(llama(llm))
-    assert caught.value.trouble is Trouble.SETUP
 
 
 def test_an_image_by_its_address_cannot_be_shown(llm: FakeLlm):
@@ -87,14 +67,6 @@ def test_one_request_for_all_texts(llm: FakeLlm, prefix: str):
     assert path(llm) == "/api/embed"
     assert llm.bodies == [{"model": "nomic-embed-text", "input": ["a", "b"], "truncate": False}]
     assert (usage.prompt_tokens, usage.known_cost) == (6, 0.0)
-
-
-@pytest.mark.parametrize("answer", [{}, {"embeddings": [[1]]}, {"embeddings": [[1], []]}, {"embeddings": [[1], "x"]}])
-def test_vectors_that_are_missing_are_no_answer(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        llama(llm, "ollama:embeddings:m").embed(["a", "b"])
-    assert caught.value.trouble is Trouble.MALFORMED
 
 
 def test_where_the_server_is():

@@ -1,8 +1,9 @@
 import pytest
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.values.conversation import Message
-from support.fake_llm import FakeLlm, chat
+from support.each import table
+from support.fake_llm import FakeLlm
 from support.vendors import CHAT, PIXEL, SCHEMA, URL, ask, build, headers, path, refusing
 
 
@@ -37,38 +38,6 @@ def test_tokens_are_priced_and_an_unknown_model_has_no_price(llm: FakeLlm):
     assert ask(gpt(llm, cost=0)).usage.known_cost == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "finish", "refused"),
-    [
-        (chat("cut o", finish_reason="length"), "cut o", "length", False),
-        (chat(None, finish_reason="length"), "", "length", False),
-        (chat(None, finish_reason="content_filter"), "", "content_filter", True),
-        (chat(None, message={"refusal": "I will not."}), "I will not.", "stop", True),
-        (chat("", finish_reason="stop"), "", "stop", False),
-        (chat("yes", message={"reasoning_content": "no, FAIL"}), "yes", "stop", False),
-        (chat([{"type": "thinking", "text": "FAIL"}, {"type": "text", "text": "yes"}]), "yes", "stop", False),
-        (
-            chat(None, finish_reason="tool_calls", message={"tool_calls": [{"id": "c", "function": {"name": "f"}}]}),
-            '[{"id": "c", "function": {"name": "f"}}]',
-            "tool_calls",
-            False,
-        ),
-    ],
-)
-def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish, refused):
-    llm.reply = lambda path, body: answer
-    reply = ask(gpt(llm))
-    assert (reply.text, reply.finish_reason, reply.refused) == (text, finish, refused)
-
-
-@pytest.mark.parametrize("answer", [{}, {"choices": []}, {"choices": [{}]}, {"choices": [7]}, chat(None), [1]])
-def test_an_answer_without_a_message_is_none(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer if isinstance(answer, dict) else (200, answer)
-    with pytest.raises(ProviderError) as caught:
-        ask(gpt(llm))
-    assert caught.value.trouble is Trouble.MALFORMED
-
-
 def test_images_follow_the_text(llm: FakeLlm):
     llm.reply = lambda path, body: CHAT
     ask(gpt(llm), Message("user", "what is it?", (PIXEL, URL)))
@@ -84,14 +53,6 @@ def test_structured_output_is_asked_for(llm: FakeLlm):
     ask(gpt(llm), schema=SCHEMA)
     wanted = {"name": "verdict", "strict": True, "schema": SCHEMA}
     assert llm.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": wanted}
-
-
-@pytest.mark.parametrize("status", [400, 422])
-def test_a_refused_schema_is_not_sent_again(llm: FakeLlm, status: int):
-    llm.reply = refusing("response_format", status=status, answer=CHAT)
-    model = gpt(llm)
-    assert [ask(model, schema=SCHEMA).text for _ in range(3)] == ["It is so."] * 3
-    assert ["response_format" in body for body in llm.bodies] == [True, True, False, False, False]
 
 
 def test_a_question_that_is_refused_anyway_does_not_cost_the_schema(llm: FakeLlm):
@@ -134,52 +95,7 @@ def test_a_temperature_of_the_users_is_not_dropped_in_silence(llm: FakeLlm):
         ask(gpt(llm, "brand-new", temperature=0.3))
 
 
-@pytest.mark.parametrize(
-    ("status", "error", "trouble", "words"),
-    [
-        (401, {"message": "Incorrect API key provided: sk-1"}, Trouble.SETUP, "(the key was refused): Incorrect API key"),
-        (403, {"message": "no access"}, Trouble.SETUP, "(access was denied): no access"),
-        (404, {"message": "The model `x` does not exist", "code": "model_not_found"}, Trouble.SETUP, "does not exist"),
-        (400, {"message": "bad model", "code": "model_not_found"}, Trouble.SETUP, "bad model"),
-        (400, {"message": "too long", "code": "context_length_exceeded"}, Trouble.MALFORMED, "too long"),
-        (429, {"message": "quota", "code": "insufficient_quota"}, Trouble.STATUS, "429: quota"),
-        (500, {"message": "The server had an error"}, Trouble.STATUS, "500: The server had an error"),
-        (400, "plain words", Trouble.MALFORMED, "plain words"),
-        (400, {"code": ["odd"], "details": "odd"}, Trouble.MALFORMED, "odd"),
-        (307, None, Trouble.SETUP, "is not followed"),
-    ],
-)
-def test_errors_in_the_vendors_words(llm: FakeLlm, status, error, trouble, words):
-    llm.reply = lambda path, body: (status, {"error": error})
-    with pytest.raises(ProviderError) as caught:
-        ask(gpt(llm))
-    assert (caught.value.trouble, caught.value.status) == (trouble, status)
-    assert words in str(caught.value)
-
-
-def test_an_error_inside_a_success_is_one(llm: FakeLlm):
-    llm.reply = lambda path, body: {"error": {"message": "overloaded"}}
-    with pytest.raises(ProviderError, match="overloaded"):
-        ask(gpt(llm))
-
-
-def test_no_key_is_a_mistake_before_any_call():
-    with pytest.raises(ConfigError) as caught:
-        build("openai:gpt-4o-mini")
-    assert str(caught.value).startswith("promptfooconfig.yaml:7: no key for `openai:gpt-4o-mini` -> set OPENAI_API_KEY")
-
-
-@pytest.mark.parametrize(
-    ("config", "env", "host"),
-    [
-        ({}, {}, "api.openai.com"),
-        ({"apiHost": "gate.example.com"}, {}, "gate.example.com"),
-        ({"apiBaseUrl": "https://a.example.com:8443/v1/"}, {"OPENAI_API_HOST": "b.example.com"}, "a.example.com:8443"),
-        ({}, {"OPENAI_API_HOST": "b.example.com"}, "b.example.com"),
-        ({}, {"OPENAI_BASE_URL": "https://user:pw@c.example.com/v1"}, "c.example.com"),
-        ({"apiBaseUrl": "https://{{ env.WHERE }}/v1"}, {"WHERE": "d.example.com"}, "d.example.com"),
-    ],
-)
+@pytest.mark.parametrize(("config", "env", "host"), table(__file__, "reports_show_where_the_key_goes"))
 def test_reports_show_where_the_key_goes(config, env, host):
     assert build("openai:gpt-4o-mini", config, OPENAI_API_KEY="sk-1", **env).host == host
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 from support.fake_llm import FakeLlm
 from support.vendors import build, embeddings, headers, path
 
@@ -37,29 +37,6 @@ def test_more_texts_than_a_request_may_hold_are_asked_in_turn(llm: FakeLlm):
     assert found == [[float(text)] for text in texts]
     assert [len(body["input"]) for body in llm.bodies] == [2048, 2]
     assert (usage.calls, usage.prompt_tokens) == (2, 16)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {},
-        {"data": []},
-        {"data": [{"index": 0, "embedding": [1]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 2, "embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"embedding": [2]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": []}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": None}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": ["0.1"]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [float("nan")]}]},
-        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": "AACAPw=="}]},
-    ],
-)
-def test_vectors_that_are_missing_or_no_vectors_are_no_answer(llm: FakeLlm, answer: dict):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        embedder(llm).embed(["a", "b"])
-    assert caught.value.trouble is Trouble.MALFORMED
 
 
 def test_an_embedding_model_is_no_chat_model(llm: FakeLlm):

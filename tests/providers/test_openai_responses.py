@@ -1,6 +1,5 @@
 import pytest
 
-from gradegate.errors import ProviderError, Trouble
 from gradegate.values.conversation import Message
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
@@ -45,43 +44,9 @@ def test_a_question_as_the_api_wants_it_and_its_answer_without_the_reasoning(llm
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}"}
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "finish", "refused"),
-    [
-        (responses(said({"type": "refusal", "refusal": "I will not."})), "I will not.", "stop", True),
-        (
-            responses(said(output_text("cut")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-            "cut",
-            "length",
-            False,
-        ),
-        (responses(THOUGHT, status="incomplete", incomplete_details={"reason": "max_output_tokens"}), "", "length", False),
-        (responses(status="incomplete", incomplete_details={"reason": "content_filter"}), "", "content_filter", True),
-    ],
-)
-def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish, refused):
-    llm.reply = lambda path, body: answer
-    reply = ask(gpt(llm))
-    assert (reply.text, reply.finish_reason, reply.refused) == (text, finish, refused)
-
-
 def test_tool_calls_are_given_as_they_are(llm: FakeLlm):
     llm.reply = lambda path, body: responses(CALL)
     assert '"name": "f"' in ask(gpt(llm)).text
-
-
-@pytest.mark.parametrize("answer", [{}, responses(), responses(THOUGHT), {"output": "text"}])
-def test_an_answer_without_a_message_is_none(llm: FakeLlm, answer):
-    llm.reply = lambda path, body: answer
-    with pytest.raises(ProviderError) as caught:
-        ask(gpt(llm))
-    assert caught.value.trouble is Trouble.MALFORMED
-
-
-def test_a_response_that_failed_is_an_error(llm: FakeLlm):
-    llm.reply = lambda path, body: responses(status="failed", error={"code": "server_error", "message": "it broke"})
-    with pytest.raises(ProviderError, match="it broke"):
-        ask(gpt(llm))
 
 
 def test_structured_output_and_its_fallback(llm: FakeLlm):

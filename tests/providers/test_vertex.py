@@ -8,6 +8,7 @@ import pytest
 from gradegate.errors import ConfigError
 from support import clouds as fake
 from support.clouds import ACCOUNT, FEDERATED, OF_ACCOUNT, PROVIDER, RUNNER, Seen, google_file, world
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import SCHEMA, ask, build, claude, gemini, headers, path
 
@@ -78,16 +79,7 @@ def test_tool_calls_have_the_one_form(llm: FakeLlm):
     assert (told.finish_reason, other.finish_reason) == ("tool_calls", "tool_calls")
 
 
-@pytest.mark.parametrize(
-    ("region", "host"),
-    [
-        ("global", "aiplatform.googleapis.com"),
-        ("us", "aiplatform.us.rep.googleapis.com"),
-        ("eu", "aiplatform.eu.rep.googleapis.com"),
-        ("europe-west4", "europe-west4-aiplatform.googleapis.com"),
-        ("northamerica-northeast1", "northamerica-northeast1-aiplatform.googleapis.com"),
-    ],
-)
+@pytest.mark.parametrize(("region", "host"), table(__file__, "each_region_has_its_host"))
 def test_each_region_has_its_host(region, host):
     assert build("vertex:gemini-2.5-pro", {"region": region}, **TOKEN).host == host
     assert build("vertex:gemini-2.5-pro", GOOGLE_CLOUD_LOCATION=region, **TOKEN).host == host
@@ -100,19 +92,7 @@ def test_a_key_asks_without_a_project():
     assert provider.url.startswith(f"https://aiplatform.googleapis.com{BASE}/google/models/")
 
 
-@pytest.mark.parametrize(
-    ("written", "config", "env", "words"),
-    [
-        ("vertex:gemini-2.5-pro", {}, {**TOKEN, "GOOGLE_CLOUD_PROJECT": ""}, "no project for"),
-        ("vertex:gemini-2.5-pro", {"projectId": "../x"}, TOKEN, "`../x` is no project"),
-        ("vertex:gemini-2.5-pro", {"region": "evil.example.com/"}, TOKEN, "is no region"),
-        ("vertex:gemini-2.5-pro", {"publisher": ".."}, TOKEN, "is no publisher"),
-        ("vertex:gemini-2.5-pro", {"apiVersion": ".."}, TOKEN, "is no version"),
-        ("vertex:gemini-2.5-pro", {"projectId": "p-1"}, {}, "let google-github-actions/auth sign the job in"),
-        ("vertex:gemini-2.5-pro", {"credentials": "file://x.json"}, TOKEN, "google-github-actions/auth signs the job in"),
-        ("vertex:llama-3.3-70b-instruct-maas", {}, TOKEN, "is neither Gemini nor Claude"),
-    ],
-)
+@pytest.mark.parametrize(("written", "config", "env", "words"), table(__file__, "what_is_not_set_up_is_a_mistake"))
 def test_what_is_not_set_up_is_a_mistake(written, config, env, words):
     with pytest.raises(ConfigError) as caught:
         build(written, config, **env)
@@ -234,17 +214,7 @@ def test_without_an_identity_token_the_message_says_what_to_allow(gate, cloud, m
     assert "permissions: id-token: write" in ran.err
 
 
-@pytest.mark.parametrize(
-    "base",
-    [
-        "https://evil.example.com",
-        "http://aiplatform.googleapis.com",
-        "https://aiplatform.googleapis.com.evil.example.com",
-        "https://evil-aiplatform.googleapis.com",
-        "https://bucket.storage.googleapis.com",
-        "https://aiplatform.googleapis.com/v1/projects/x?",
-    ],
-)
+@pytest.mark.parametrize("base", table(__file__, "no_token_goes_to_a_foreign_host"))
 def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, base):
     put(monkeypatch, tmp_path, google_file())
     for allowed in ((), ("--allowed-hosts", "evil.example.com")):

@@ -10,6 +10,7 @@ from gradegate.asking import httpbody, httpreply
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.response import Response
 from gradegate.values.conversation import IS_DATA, Message
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import ask, build, headers, path
@@ -246,31 +247,14 @@ def test_data_is_marked_so_that_code_sees_data():
     assert not marked(None, "text")
 
 
-@pytest.mark.parametrize(
-    ("transform", "words"),
-    [
-        ("{output: json.a", "no JavaScript"),
-        ("process.exit(1)", "`process` reads the process"),
-        ("require('x')(json)", "`require` loads a module"),
-        (7, "is no text"),
-        ({"a": 1}, "is no text"),
-    ],
-)
+@pytest.mark.parametrize(("transform", "words"), table(__file__, "what_cannot_run_is_a_mistake"))
 def test_what_cannot_run_is_a_mistake(llm: FakeLlm, transform, words):
     with pytest.raises(ConfigError) as caught:
         app(llm, {"q": "{{prompt}}"}, transformResponse=transform)
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("transform", "body", "sent"),
-    [
-        ("prompt.toUpperCase()", {"q": "{{prompt}}"}, {"q": "HI"}),
-        ("({text: prompt, who: vars.name})", {"q": 1, "text": "-"}, {"q": 1, "text": "hi", "who": "Ann"}),
-        ("(prompt, vars) => ({text: '{{name}}' + prompt})", None, {"text": "{{name}}hi"}),
-        ("const text = prompt + '!'; return {text};", None, {"text": "hi!"}),
-    ],
-)
+@pytest.mark.parametrize(("transform", "body", "sent"), table(__file__, "a_request_may_be_made_by_javascript"))
 def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent):
     llm.reply = lambda path, body: {"answer": "x"}
     model = app(llm, body, transformRequest=transform, method="POST", transformResponse="json.answer")
@@ -278,15 +262,7 @@ def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent
     assert llm.bodies == [sent]
 
 
-@pytest.mark.parametrize(
-    ("transform", "words"),
-    [
-        ("vars.a.b.c", "fails: it throws TypeError"),
-        ("undefined", "gives nothing"),
-        ("0 / 0", r"gives no value \(nan\)"),
-        ("-1 / 0", r"gives no value \(-inf\)"),
-    ],
-)
+@pytest.mark.parametrize(("transform", "words"), table(__file__, "a_request_that_cannot_be_made_is_an_error"))
 def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm, transform, words):
     with pytest.raises(ProviderError, match=f"transformRequest of http {words}"):
         ask(app(llm, {"q": "{{prompt}}"}, transformRequest=transform), ("user", "hi"))
@@ -299,19 +275,7 @@ def test_any_text_is_a_path_or_a_mistake(text: str):
         assert isinstance(httpreply.parse(text), httpreply.Extract | httpreply.Computed)
 
 
-@pytest.mark.parametrize(
-    ("config", "what"),
-    [
-        ({"body": {"q": "{{prompt}}"}}, "`http` has no `url`"),
-        ({"url": "https://host/x", "body": {"q": "always the same"}}, "the same request -> put {{prompt}} into `body`"),
-        ({"url": "https://host/x", "body": {"q": "{{ env.A | default('x') }}"}}, "the same request"),
-        ({"url": "https://host/x", "body": "{{ prompt"}, "unexpected end"),
-        ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is not an address for `http`"),
-        ({"request": "POST / HTTP/1.1"}, "`request` of `http` is not supported -> write it as `url`"),
-        ({"url": "https://host/{{prompt}}", "sessionParser": "x"}, "`sessionParser` of `http` is not supported"),
-        ({"url": "https://host/{{prompt}}", "boddy": {}}, 'has no option `boddy` -> did you mean "body"?'),
-    ],
-)
+@pytest.mark.parametrize(("config", "what"), table(__file__, "mistakes_before_any_call"))
 def test_mistakes_before_any_call(config, what):
     with pytest.raises(ConfigError) as caught:
         build("http", config)

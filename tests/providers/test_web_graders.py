@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.asking import wire
 from gradegate.errors import ProviderError, Trouble
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import build
@@ -46,19 +47,7 @@ def test_an_application_that_gives_no_verdict_is_an_error(gate, llm: FakeLlm):
     assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
 
 
-@pytest.mark.parametrize(
-    ("transform", "answer"),
-    [
-        (None, [1.0, 0.0]),
-        ("json", [1.0, 0.0]),
-        ("json.data[0].embedding", {"data": [{"embedding": [1, 0]}]}),
-        ("json.text", {"text": "[1, 0]"}),
-        (None, {"embedding": [1, 0]}),
-        ("{output: json.vector}", {"vector": [1, 0]}),
-        ("json.rows.filter(row => row.kept).map(row => row.v)[0]", {"rows": [{"kept": True, "v": [1, 0]}]}),
-        ("({output: [json.x, json.y]})", {"x": 1, "y": 0}),
-    ],
-)
+@pytest.mark.parametrize(("transform", "answer"), table(__file__, "an_application_embeds"))
 def test_an_application_embeds(gate, llm: FakeLlm, transform, answer):
     llm.reply = lambda path, body: (200, answer)
     chosen = {"transformResponse": transform} if transform else {}
@@ -68,19 +57,7 @@ def test_an_application_embeds(gate, llm: FakeLlm, transform, answer):
     assert ran.grades[0]["score"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("transform", "answer"),
-    [
-        ("json.labels", {"labels": [{"label": "kind", "score": 0.9}, {"label": "rude", "score": 0.1}]}),
-        ("json.labels", {"labels": {"kind": 0.9, "rude": 0.1}}),
-        (None, [{"label": "kind", "score": 0.9}]),
-        (None, {"kind": 0.9, "rude": 0.1}),
-        (None, {"classification": {"kind": 0.9}}),
-        ("Object.fromEntries(json.rows)", {"rows": [["kind", 0.9]]}),
-        ("(json) => json.rows.map(([label, score]) => ({label, score}))", {"rows": [["kind", 0.9]]}),
-        (None, {"kind": 0.9}),
-    ],
-)
+@pytest.mark.parametrize(("transform", "answer"), table(__file__, "an_application_classifies"))
 def test_an_application_classifies(gate, llm: FakeLlm, transform, answer):
     llm.reply = lambda path, body: (200, answer)
     chosen = {"transformResponse": transform} if transform else {}

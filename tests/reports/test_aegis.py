@@ -1,7 +1,5 @@
 """The run object in Aegis's words."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

@@ -15,18 +15,13 @@ from hypothesis import strategies as st
 from gradegate import cli
 from gradegate.reporting.report import REPORTS
 from gradegate.results.file import reread_file
+from support.each import table
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, flipping, scripted, suite
 from support.samples import LINKS
 
 REPORT_FILES = ("junit.xml", "page.html", "agent.md", "results.json")
-HEADINGS = {
-    "❌ Blocks": "blocks",
-    "❔ Could not tell": "unclear",
-    "🔁 Failed once, not asked again": "once",
-    "⚠️ Known, does not block": "known",
-    "⚠️ Does not block": "advises",
-}
+HEADINGS = table(__file__, "HEADINGS")
 OUTCOMES = {"fail": "blocks", "error": "unclear", "once": "once", "known": "known", "advisory": "advises", "pass": "passed"}
 CASE = re.compile(r"case \d+")
 SAID = {"blocked": 1, "inconclusive": 3, "pass": 0, "advisory": 0}

@@ -1,7 +1,5 @@
 """Annotations as the runner reads them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.errors import Origin

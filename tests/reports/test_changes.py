@@ -1,7 +1,5 @@
 """How every report says what a pull request does to its own gate."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace

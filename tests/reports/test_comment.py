@@ -1,7 +1,5 @@
 """The comment and the summary: the verdict first, everything in its place, and never too long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

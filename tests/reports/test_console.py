@@ -1,7 +1,5 @@
 """The text on standard output: for people, and for no machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links

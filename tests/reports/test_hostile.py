@@ -3,8 +3,6 @@
 The readers are others' or follow them: GitHub's Markdown renderer, a port of the runner, parsers of XML, HTML and JSON.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """The page for a browser holds everything, and nothing in it runs but one script of ours, or is fetched."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The page in a browser: it does what it says, forbids all else, and axe-core finds no serious fault in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """results.json is what its schema says, in parts of one case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import islice

@@ -1,7 +1,5 @@
 """JUnit XML is valid to Jenkins, readable to others, and its counts are those of the run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

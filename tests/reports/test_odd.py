@@ -1,7 +1,5 @@
 """No report fails on odd data, and none lets it through as anything but text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The pages of docs/screens are what reports make today, and as short as people bear."""
 
-from __future__ import annotations
-
 from gradegate.reporting.markdown import utf16
 from support.each import each
 from support.pages import on_github

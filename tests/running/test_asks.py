@@ -1,7 +1,5 @@
 """Each time that a grader is asked the same, it is another request: no answer to an earlier one can serve."""
 
-from __future__ import annotations
-
 import json
 
 from support.flips import suite

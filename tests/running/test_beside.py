@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.deciding.chances import lead
+from support.each import table
 from support.patience import PATIENCE
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
@@ -253,17 +254,7 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     assert re.search("1 known one not counted", ran.results["rules"][0]["reason"])
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "status", "code"),
-    [
-        ({}, {"threshold": 0.75}, "pre-existing", 0),  # the default, written out
-        ({"threshold": 0.75}, {}, "pre-existing", 0),
-        ({}, {"weight": 1}, "pre-existing", 0),
-        ({"weight": 2}, {"weight": 2.0}, "pre-existing", 0),
-        ({"threshold": "none"}, {}, "new-failure", 1),  # held to nothing there
-        ({"threshold": "none"}, {"threshold": 0.75}, "new-failure", 1),
-    ],
-)
+@pytest.mark.parametrize(("base", "head", "status", "code"), table(__file__, "a_grade_is_held_to_its_limit_as_it_applies"))
 def test_a_grade_is_held_to_its_limit_as_it_applies(gate, run, base, head, status, code):
     def conf(written, *rules):
         test = {"providerOutput": "something else", "assert": [{"type": "rouge-n", "value": "a b c", **written}]}
@@ -437,9 +428,7 @@ def test_a_base_that_cannot_be_asked_makes_nothing_greener(gate, run, scripted, 
     ],
 )
 def test_what_to_compare_with_has_to_be_said_once(gate, run, scripted, llm, arguments, words):
-    ran = gate(config(llm), *arguments, **{"x/promptfooconfig.yaml": "prompts: [x]"})
-    assert ran.code == 2
-    assert words in ran.err
+    assert words in gate(config(llm), *arguments, **{"x/promptfooconfig.yaml": "prompts: [x]"}).mistakes
     assert not llm.requests
 
 
@@ -557,18 +546,7 @@ def test_a_rule_that_bears_a_new_failure_bears_a_contradiction(torn):
     assert [grade["outcome"] for grade in ran.grades] == ["error", "pass"]
 
 
-@pytest.mark.parametrize(
-    ("rules", "said"),
-    [
-        ([NEW], TORN),
-        ([{**NEW, "max-new-failures": 1}, {"name": "all", "min-pass-rate": 0.1}], TORN),
-        ([{**NEW, "max-new-failures": 1, "min-pass-rate": 1}], TORN),
-        ([{**NEW, "max-new-failures": 1, "max-drop": 0.9}], TORN),
-        ([{**NEW, "max-new-failures": 1}], "EP"),
-        ([{**NEW, "max-new-failures": 1}], "FFEEPP"),
-        ([{**NEW, "max-new-failures": 1}], "FF" + "PF" * 8),
-    ],
-)
+@pytest.mark.parametrize(("rules", "said"), table(__file__, "what_could_not_be_told_in_any_other_way_stays_an_error"))
 def test_what_could_not_be_told_in_any_other_way_stays_an_error(torn, rules, said):
     ran = torn(*rules, said=said)
     assert (ran.code, ran.results["outcome"]) == (3, "inconclusive")

@@ -7,6 +7,7 @@ import pytest
 
 from gradegate.replies.seals import OPEN
 from gradegate.replies.store import Store
+from support.each import table
 from support.fake_llm import chat
 from support.kept import PASS, RUBRIC, TRUSTED, config, passing
 
@@ -92,15 +93,11 @@ def test_questions_of_one_grader_are_kept_apart(llm, again):
 @pytest.mark.parametrize(
     "reply",
     [
+        *table(__file__, "what_is_no_verdict_is_asked_for_again"),
         (500, {"error": "down"}),
         (200, {"error": "down"}),
         (400, {"error": {"code": "content_filter", "message": "no"}}),
         b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{",
-        {"choices": [{"message": {"content": PASS}, "finish_reason": "length"}]},
-        {"choices": [{"message": {"content": "", "refusal": "I will not"}, "finish_reason": "stop"}]},
-        {"choices": [{"message": {"content": PASS}, "finish_reason": "content_filter"}]},
-        "no verdict here",
-        "",
     ],
 )
 def test_what_is_no_verdict_is_asked_for_again(llm, again, reply):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.access.environment import Environment
+from support.each import table
 from support.kept import PROPOSED, PULL, TRUSTED, config, event
 
 
@@ -40,22 +41,7 @@ def test_what_no_credential_vouches_for_is_not_believed_from_the_file_of_pull_re
     assert again(config(llm, 2))[1] == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "ref", "own"),
-    [
-        ("push", "refs/heads/main", True),
-        ("workflow_dispatch", "refs/heads/main", True),
-        ("schedule", "refs/heads/main", True),
-        ("workflow_dispatch", "refs/heads/feature", False),
-        ("pull_request_target", "refs/heads/main", False),
-        ("workflow_run", "refs/heads/main", False),
-        ("issue_comment", "refs/heads/main", False),
-        ("repository_dispatch", "refs/heads/main", False),
-        ("invented_tomorrow", "refs/heads/main", False),
-        ("push", "", False),
-        ("", "refs/heads/main", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "ref", "own"), table(__file__, "only_what_was_merged_is_the_default_branchs_own"))
 def test_only_what_was_merged_is_the_default_branchs_own(tmp_path, name, ref, own):
     payload = tmp_path / "event.json"
     payload.write_text('{"repository": {"default_branch": "main"}}')

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.each import table
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, case_in, flipping, scripted, suite
 
@@ -38,8 +39,7 @@ def test_the_suites_of_the_specification(gate, llm, vector):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_good_branch_passes_although_the_grader_flips(gate, llm, seed):
     llm.reply = flipping(0.05, seed)
-    ran = gate(suite(llm.spec(), 100), "-j", "8", confirm="")
-    assert ran.code == 0
+    assert gate(suite(llm.spec(), 100), "-j", "8", confirm="").code == 0
     assert 100 <= len(llm.requests) <= 135  # 1.11 a case on average
     assert gate(suite(llm.spec(), 100), "-j", "8", confirm="off").code == 1
 
@@ -86,17 +86,7 @@ def test_votes_are_kept_and_the_winners_give_score_and_reason(gate, llm):
 # --- which grades ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "assertion",
-    [
-        {"type": "llm-rubric", "value": "x", "blocking": False},
-        {"type": "llm-rubric", "value": "x", "weight": 0},
-        {"type": "llm-rubric", "value": "x", "confirm": "off"},
-        {"type": "llm-rubric", "value": "x", "confirm": False},
-        {"type": "contains", "value": "no such text"},
-        {"type": "not-assert-set", "assert": [{"type": "not-llm-rubric", "value": "x"}]},
-    ],
-)
+@pytest.mark.parametrize("assertion", table(__file__, "what_does_not_count_or_asks_no_model_is_never_asked_again"))
 def test_what_does_not_count_or_asks_no_model_is_never_asked_again(gate, llm, assertion):
     llm.reply = lambda path, body: BAD
     ran = gate(suite(llm.spec(), 4, assertion), confirm="")
@@ -322,15 +312,7 @@ def test_a_rule_that_is_met_whatever_they_come_to_asks_no_failure_again(gate, ll
     assert ran.out.endswith("Passed: pass rate 90%, at least 90%; 2 failures not asked again\n")
 
 
-@pytest.mark.parametrize(
-    ("replies", "said"),
-    [
-        ({0: "FFFF"}, ", confirmed by asking again"),
-        ({0: "FFFF", 1: "FFFF"}, ", each failure confirmed by asking again"),
-        ({0: "FFFF", 1: "FPP"}, ", confirmed by asking again (1 more failure was overturned)"),
-        (dict.fromkeys(range(8), "FFFF") | {8: "FFFF"}, ", each failure confirmed by asking again"),
-    ],
-)
+@pytest.mark.parametrize(("replies", "said"), table(__file__, "a_rule_says_which_of_its_failures_were_confirmed"))
 def test_a_rule_says_which_of_its_failures_were_confirmed(gate, llm, replies, said):
     llm.reply = scripted(replies)
     ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 1}]}), confirm="")

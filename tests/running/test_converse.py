@@ -7,6 +7,7 @@ import pytest
 
 from gradegate.asking.provider import PROVIDERS
 from support.conversations import Script, case, config, turns
+from support.each import table
 from support.fake_llm import FakeLlm
 
 RECORDED = turns(("q1", "c1", "d1"))
@@ -46,20 +47,10 @@ def test_graders_of_a_single_answer_see_the_last_exchange(gate, llm: FakeLlm):
 
 
 def test_a_config_with_a_case_to_ask_still_needs_a_provider(gate, llm: FakeLlm):
-    ran = gate(config(llm, case(RECORDED), {"vars": {"prompt": "q"}, **CONTAINS}))
-    assert ran.code == 2
-    assert "names no provider" in ran.err
+    assert "names no provider" in gate(config(llm, case(RECORDED), {"vars": {"prompt": "q"}, **CONTAINS})).mistakes
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("t.json", json.dumps(RECORDED)),
-        ("t.jsonl", "\n".join(map(json.dumps, RECORDED))),
-        ("t.yaml", "- {role: user, content: q1}\n- {role: assistant, content: c1, retrieval_context: [d1]}"),
-        ("t.yaml", "turns:\n- {role: user, content: q1}\n- {role: assistant, content: c1, retrieval_context: d1}"),
-    ],
-)
+@pytest.mark.parametrize(("file", "content"), table(__file__, "turns_in_a_file"))
 def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
     llm.reply = Script(words={"c1": "no"})
     ran = gate(config(llm, case(f"file://{file}")), **{file: content})
@@ -67,21 +58,9 @@ def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
     assert any("d1" in prompt for kind, prompt in llm.reply.prompts if kind == "truths")
 
 
-@pytest.mark.parametrize(
-    ("conversation", "said"),
-    [
-        ([], "`turns` is empty"),
-        ([{"role": "system", "content": "x"}], "promptfooconfig.yaml:10: `role` must be 'user' or 'assistant'"),
-        ([{"role": "user"}], "`content` is missing"),
-        ([{"role": "user", "content": "q", "context": []}], "unknown key `context`"),
-        ([{"role": "assistant", "content": "Hello!"}], "has no complete exchange"),
-        ([{"role": "assistant", "content": "Hello!"}, {"role": "user", "content": "q"}], "has no complete exchange"),
-    ],
-)
+@pytest.mark.parametrize(("conversation", "said"), table(__file__, "a_conversation_that_cannot_be_graded_is_a_mistake"))
 def test_a_conversation_that_cannot_be_graded_is_a_mistake(gate, llm: FakeLlm, conversation, said):
-    ran = gate(config(llm, case(conversation), providers=["echo"]))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(conversation), providers=["echo"])).mistakes
     assert llm.requests == []
 
 
@@ -300,35 +279,22 @@ def test_images_reach_the_target_of_a_held_conversation(gate, llm: FakeLlm):
     assert images(llm.bodies[0]) == [PNG]
 
 
-@pytest.mark.parametrize(
-    ("reference", "said"),
-    [
-        ("notes.txt", "is not an image"),
-        ("data:text/plain;base64,aGk=", "is not an image"),
-        ("data:image/png,raw", "is not an image"),
-        ("missing.png", "does not exist"),
-        ("../../etc/secret.png", "leads out of the workspace"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "said"), table(__file__, "what_is_no_image"))
 def test_what_is_no_image(gate, llm: FakeLlm, reference, said):
-    ran = gate(config(llm, case(user("q", images=[reference]) + RECORDED[1:])))
-    assert ran.code == 2
-    assert said in ran.err
+    assert said in gate(config(llm, case(user("q", images=[reference]) + RECORDED[1:]))).mistakes
 
 
 def test_a_grader_that_cannot_see_is_a_mistake_before_the_run(gate, llm: FakeLlm):
     assert PROVIDERS.find("echo").sees is False
     conversation = [*user("q", images=[PNG]), RECORDED[1]]
     ran = gate(config(llm, case(conversation, provider="echo"), case(RECORDED, provider="echo")))
-    assert ran.code == 2
-    assert "`turn-faithfulness` shows images to `echo`, which takes none" in ran.err
+    assert "`turn-faithfulness` shows images to `echo`, which takes none" in ran.mistakes
     assert ran.err.count("takes none") == 1
 
 
 def test_a_target_that_cannot_see_is_a_mistake_before_the_run(gate, llm: FakeLlm):
     ran = gate({"providers": ["echo"], "tests": [{"turns": user("q", images=[PNG]), **CONTAINS}]})
-    assert ran.code == 2
-    assert "the target `echo` takes none" in ran.err
+    assert "the target `echo` takes none" in ran.mistakes
 
 
 # --- a conversation in the config -----------------------------------------------------------------------------

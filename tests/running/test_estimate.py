@@ -7,6 +7,7 @@ import pytest
 from gradegate import cli
 from gradegate.values.figures import many
 from support import flips
+from support.each import table
 from support.kept import config
 
 
@@ -109,16 +110,7 @@ def talk(answered: bool) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("answered", [True, False], ids=["recorded", "held"])
 @pytest.mark.parametrize(
-    "asserted",
-    [
-        {"type": "goal-accuracy"},
-        {"type": "goal-accuracy", "config": {"way": False}},
-        {"type": "goal-accuracy", "value": "all is told", "config": {"include_reason": "llm"}},
-        {"type": "turn-relevancy"},
-        {"type": "role-adherence", "value": "a clerk"},
-        {"type": "llm-rubric", "value": "is polite"},
-    ],
-    ids=lambda it: "-".join(map(str, it.values())),
+    "asserted", table(__file__, "a_conversation_is_estimated_by_its_exchanges"), ids=lambda it: "-".join(map(str, it.values()))
 )
 def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asserted):
     def reply(path, body):

@@ -1,7 +1,5 @@
 """How far a run is and what it has cost: lines in a log, a bar at a terminal that takes the width there is."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

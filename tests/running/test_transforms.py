@@ -8,6 +8,7 @@ from gradegate.grading.metrics.context import resolve
 from gradegate.running import transforms
 from gradegate.texts.transform import parse
 from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
+from support.each import table
 
 
 def config(*assertions, provider="echo", **options):
@@ -90,17 +91,7 @@ def test_variables_are_made_before_the_prompt_is(gate):
     assert ran.cases[0]["vars"] == {"q": "a", "more": "ab", "n": 1}
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"transform": "const a = 1;\na"}, "`transform`: it returns nothing"),
-        ({"transform": "fetch('x')"}, "`transform`: `fetch` asks the network"),
-        ({"transform": "file://none.js"}, "does not exist"),
-        ({"transform": "file://t.py"}, "`t.py` does not exist"),
-        ({"transformVars": "vars.q.a.b"}, "`transformVars`: it throws TypeError"),
-        ({"transformVars": "'text'"}, "`transformVars` gives no object"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), table(__file__, "what_cannot_work_is_a_mistake"))
 def test_what_cannot_work_is_a_mistake(gate, options, words):
     ran = gate(config(js("true"), **options))
     assert (ran.code, words in ran.err) == (2, True), ran.err
@@ -160,16 +151,7 @@ def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
     assert seen.metadata == {"finish_reason": "stop", RAW: '{"docs": ["d"], "text": "t"}'}
 
 
-@pytest.mark.parametrize(
-    ("said", "seen"),
-    [
-        ('{ "n": 2.0,\n "l": [1, "é"] }', '{"n":2,"l":[1,"é"]}'),
-        ('{"n":2}', '{"n":2}'),
-        ('"yes"', "yes"),
-        ("[ ]", "[]"),
-        ('{"n": 2', '{"n": 2'),  # no JSON stays as it is
-    ],
-)
+@pytest.mark.parametrize(("said", "seen"), table(__file__, "texts_are_graded_over_the_compact_json_of_data"))
 def test_texts_are_graded_over_the_compact_json_of_data(gate, llm, said, seen):
     llm.reply = lambda path, body: {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
     spec = llm.spec()
@@ -192,15 +174,7 @@ def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
     assert outcomes(plain) == ["pass", "pass"]
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("{output: 'a', metadata: {raw_output: 7, output_is_data: true, finish_reason: 5}}", ""),
-        ("{output: '1', metadata: {raw_output: 'b', output_is_data: true}}", ""),
-        ("{output: '', metadata: {tool_calls: 7}}", "answered with an empty text"),
-        ("{output: '', metadata: {tool_calls: 'x'}}", "answered with an empty text"),
-    ],
-)
+@pytest.mark.parametrize(("said", "words"), table(__file__, "an_application_says_nothing_under_our_names"))
 def test_an_application_says_nothing_under_our_names(gate, llm, said, words):
     """Of what is noted beside an answer, that it is data and what it was are ours to say."""
     llm.reply = lambda path, body: {"a": 1}

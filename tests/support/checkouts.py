@@ -1,7 +1,5 @@
 """Two checkouts, planned and compared: what a pull request does to its gate. No model is asked."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import tempfile

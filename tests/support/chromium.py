@@ -1,7 +1,5 @@
 """Headless Chromium for pages of ours: what it makes of one, how it looks, and what axe-core finds in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

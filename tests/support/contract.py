@@ -5,8 +5,6 @@ openapi-core reads the OpenAPI documents of github.com and of an Enterprise Serv
 in words alone (headers, the length of a comment, refusals that every operation may give) has a rule of its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The code blocks of the pages for people: configs are made whole by what they leave out, so that each can be checked."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Only what the script uses is known: anything else ends with docker's own exit code for that.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,19 @@ def table(file: str, name: str) -> Any:
 @functools.cache
 def _tables(path: Path) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def filled(file: str, name: str, /, **values: Any) -> Any:
+    """An item of the YAML beside a file with values for its `{name}`: one that stands alone is the value itself."""
+
+    def fill(item: Any) -> Any:
+        if isinstance(item, Mapping):
+            return {key: fill(value) for key, value in item.items()}
+        if isinstance(item, list):
+            return [fill(value) for value in item]
+        if not isinstance(item, str):
+            return item
+        alone = re.fullmatch(r"\{(\w+)\}", item)
+        return values[alone[1]] if alone else re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), item)
+
+    return fill(table(file, name))

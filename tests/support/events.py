@@ -1,7 +1,5 @@
 """Events as GitHub sends them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 What it is asked and what it answers is held to what GitHub publishes when its test ends (`contract.py`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """Replies of a model that finds everything right, to our own grading prompts, each in the form that its prompt asks for."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of npm packages that tests hold us to: fetched once, checked, kept beside the repository and never in it."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

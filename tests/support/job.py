@@ -1,7 +1,5 @@
 """A pull request that is checked out, and the action at it, in this process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

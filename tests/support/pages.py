@@ -1,7 +1,5 @@
 """Readers of what we write for people: the page that GitHub makes of Markdown, and a page for a browser."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What a form makes of a reply, and the forms of all graders that read text."""
 
-from __future__ import annotations
-
 from gradegate.errors import Unreadable
 from gradegate.graders import closedqa, context_faithfulness, context_recall, factuality, g_eval
 from gradegate.graders.llm_rubric import SCHEMA, LlmRubric

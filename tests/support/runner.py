@@ -3,8 +3,6 @@
 Follows ActionCommand, ActionCommandManager and the file commands of actions/runner; used as the oracle for what we write.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

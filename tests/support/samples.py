@@ -1,7 +1,5 @@
 """Decisions as a gate would hand them to the reports: one of each result, and one made of the oddest data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

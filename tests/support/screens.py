@@ -1,7 +1,5 @@
 """The pages that reviewers see, of decisions as a gate would hand them to reports: docs/screens holds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

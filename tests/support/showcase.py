@@ -1,7 +1,5 @@
 """A run with something of everything that the page for a browser can show, and one of 2,000 cases."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """One config through two tools: a model that answers both by a fixed rule, what each asked and decided, what differs."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """A folder where somebody begins with gradegate, and what a person does there by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One step of a job as GitHub's runner starts it: its folders, its environment, and what it leaves behind."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A terminal of a given size: runs a command in it, and gives what a person sees at the end."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

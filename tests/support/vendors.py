@@ -13,15 +13,11 @@ from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.values.conversation import Message, Reply, Request
+from support.each import table
 from support.fake_llm import FakeLlm, chat
 
 LINE = Origin("promptfooconfig.yaml", 7)
-SCHEMA = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "pass": {"type": "boolean"}},
-    "required": ["reason", "pass"],
-    "additionalProperties": False,
-}
+SCHEMA = table(__file__, "schema")
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 URL = "https://example.com/cat.jpg"
 
@@ -67,33 +63,14 @@ def refusing(*keys: str, status: int = 400, answer: Any = None):
     return reply
 
 
-# --- replies --------------------------------------------------------------------------------------------------
+# --- replies: the members that say nothing new are in vendors.yaml --------------------------------------------
 
 CHAT = {**chat("It is so."), "id": "chatcmpl-1", "created": 1, "model": "gpt-4o-mini-2024-07-18"}
+THOUGHT = table(__file__, "thought")
 
 
 def responses(*output: dict, **more) -> dict:
-    return {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "error": None,
-        "incomplete_details": None,
-        "model": "gpt-5-mini-2025-08-07",
-        "output": list(output),
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "usage": {
-            "input_tokens": 50,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": 10,
-            "output_tokens_details": {"reasoning_tokens": 4},
-            "total_tokens": 60,
-        },
-        **more,
-    }
+    return {**table(__file__, "responses"), "output": list(output), **more}
 
 
 def said(*parts: dict) -> dict:
@@ -104,9 +81,6 @@ def output_text(text: str) -> dict:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "FAIL it"}]}
-
-
 def embeddings(*rows: list[float], order: tuple[int, ...] | None = None) -> dict:
     places = order or tuple(range(len(rows)))
     data = [{"object": "embedding", "index": place, "embedding": rows[place]} for place in places]
@@ -114,45 +88,18 @@ def embeddings(*rows: list[float], order: tuple[int, ...] | None = None) -> dict
 
 
 def claude(*content: dict, stop_reason: str = "end_turn", **more) -> dict:
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-sonnet-4-5-20250929",
-        "content": list(content),
-        "stop_reason": stop_reason,
-        "stop_sequence": None,
-        "usage": {"input_tokens": 50, "output_tokens": 10},
-        **more,
-    }
+    return {**table(__file__, "claude"), "content": list(content), "stop_reason": stop_reason, **more}
 
 
 def gemini(*parts: dict, finish: str = "STOP", **more) -> dict:
-    return {
-        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": finish, "index": 0}],
-        "usageMetadata": {"promptTokenCount": 50, "candidatesTokenCount": 7, "thoughtsTokenCount": 3},
-        "modelVersion": "gemini-2.5-flash",
-        **more,
-    }
+    answered = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish, "index": 0}
+    return {**table(__file__, "gemini"), "candidates": [answered], **more}
 
 
 def converse(*content: dict, stop: str = "end_turn", **more) -> dict:
-    return {
-        "metrics": {"latencyMs": 5},
-        "output": {"message": {"role": "assistant", "content": list(content)}},
-        "stopReason": stop,
-        "usage": {"inputTokens": 50, "outputTokens": 10, "totalTokens": 60},
-        **more,
-    }
+    said = {"message": {"role": "assistant", "content": list(content)}}
+    return {**table(__file__, "converse"), "output": said, "stopReason": stop, **more}
 
 
 def ollama(content: str, done_reason: str = "stop", **message) -> dict:
-    return {
-        "model": "llama3.2",
-        "created_at": "2026-11-01T00:00:00Z",
-        "message": {"role": "assistant", "content": content, **message},
-        "done": True,
-        "done_reason": done_reason,
-        "prompt_eval_count": 50,
-        "eval_count": 10,
-    }
+    return {**table(__file__, "ollama"), "message": {"role": "assistant", "content": content, **message}, "done_reason": done_reason}
