@@ -129,7 +129,7 @@ class Grade:
     status: Annotated[str, "Beside the base; empty without one, and where it was not settled."] = ""
     base: Annotated[Counterpart | None, "null where the base has nothing to compare with."] = None
     undone: Annotated[bool, "An error because a budget or a signal ended the run before."] = False
-    unheard: Annotated[bool, "An error because no answer came: no connection, an error status, or nothing in time."] = False
+    unheard: Annotated[bool, "An error because no answer came: no connection, busy or down after all retries, or nothing in time."] = False
     withheld: Annotated[bool, "An error because a model was not asked, or gave what cannot be used."] = False
     turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
 
