@@ -10,7 +10,7 @@ from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import Trouble
 from gradegate.planning.job import Job
 from gradegate.results.mapping import entry
-from gradegate.results.rows import CaseLine
+from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Asked, Gathered
 from gradegate.running.portions import Portions

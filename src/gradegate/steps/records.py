@@ -17,7 +17,7 @@ from gradegate.replies.parts import Damaged, Index, Line
 from gradegate.reporting.redact import conceal
 from gradegate.results.jsonable import plain
 from gradegate.results.mapping import At, entry, value
-from gradegate.results.rows import CaseLine, GradeLine, TurnLine
+from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.running.base_grades import Regrading
 from gradegate.running.conclusion import Account, Asked, Place
 from gradegate.running.reasks import Asking
