@@ -108,11 +108,6 @@ def _encodable(content: Any) -> Any:
     return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
 
 
-def entry(shape: type[M], value: Any, **given: Any) -> M:
-    """The object that ``shape`` describes, of a value: as a part of another object."""
-    return shape.model_validate_json(written(line(shape, value, **given)))
-
-
 def value(kind: type[T], said: BaseModel) -> T:
     """The value that an object was written from. What the shape does not keep is as the value has it by default."""
     made: T = _made(kind, _readers(kind, type(said)), said)  # type: ignore[arg-type]  # a class can be hashed

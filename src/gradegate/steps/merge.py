@@ -9,7 +9,7 @@ from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import Trouble
 from gradegate.planning.job import Job
-from gradegate.results.mapping import entry
+from gradegate.results.mapping import line, written
 from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Asked, Gathered
@@ -18,7 +18,6 @@ from gradegate.running.rows import missing_row
 from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import OpenRecord
 from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
@@ -32,10 +31,10 @@ NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is o
 
 @dataclass(frozen=True)
 class Merged:
-    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of."""
+    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of: positions and a line each."""
 
     run: RunResult
-    opened: tuple[OpenRecord, ...] = ()
+    opened: tuple[tuple[list[int], str], ...] = ()
 
 
 def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
@@ -91,8 +90,8 @@ def _used_up(limits: Limits, account: Account) -> str:
 # --- what is still open ---------------------------------------------------------------------------------------
 
 
-def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[OpenRecord]:
-    """The failures of one more round, those of an answer together, in plan order.
+def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[tuple[list[int], str]]:
+    """The failures of one more round, those of an answer together, in plan order: their positions, and the line of an ``OpenRecord``.
 
     No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, or are asked
     last, so that it settles the rules, whether all of its failures are noise or the wave alone stands.
@@ -108,7 +107,7 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
         if record := collected.records.get(place):
             has_base = any(job.of_base for job in jobs[index + 1 : index + 2])
             base = collected.asked.get((index + 1, repeat)) if has_base else None
-            yield OpenRecord(positions=positions, answer=record, other=entry(CaseLine, base.row) if base else None)
+            yield positions, written({"positions": positions, "answer": record, "other": line(CaseLine, base.row) if base else None})
 
 
 def likely(grades: int, noise: float) -> int:
