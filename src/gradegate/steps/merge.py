@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
@@ -129,6 +129,7 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
     for (round_, _), record in collected.accounts.items():
         longest[round_] = max(longest.get(round_, 0.0), record.account.seconds)
     budgets = [it.budget for it in accounts if it.budget]
+    caches = [it.cache for it in accounts if it.cache]
     calls, usd = sum(it.calls for it in budgets), sum(it.usd for it in budgets)
     return Account(
         started=min((it.started for it in accounts), default=""),
@@ -138,17 +139,13 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
             sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1],
         ),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
-        cache=_cache([it.cache for it in accounts if it.cache]),
+        cache=CacheReport(
+            sum(it.looked_up for it in caches),
+            sum(it.hits for it in caches),
+            max(it.oldest for it in caches),
+            sum(it.saved_usd for it in caches),
+        )
+        if caches
+        else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
-    )
-
-
-def _cache(reports: Sequence[CacheReport]) -> CacheReport | None:
-    if not reports:
-        return None
-    return CacheReport(
-        sum(it.looked_up for it in reports),
-        sum(it.hits for it in reports),
-        max(it.oldest for it in reports),
-        sum(it.saved_usd for it in reports),
     )
