@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.asking.toolcalls import CALLS
 from gradegate.errors import ConfigError, Origin
 from gradegate.recording.messages import RESULTS, answering, turns
-from support.each import each
+from support.each import each, table
 
 HERE = Origin("answers.jsonl", 1)
 ASKED = {"role": "user", "content": "Where is it?"}
@@ -24,26 +24,7 @@ def gave(**keys):
     return {"role": "tool", "content": "found", **keys}
 
 
-CALLED = {
-    "tool_calls": [{"role": "assistant", "content": None, "tool_calls": [look()]}, gave(tool_call_id="1")],
-    "bare calls": [{"role": "assistant", "tool_calls": [{"id": "1", "name": "look", "arguments": {"x": 1}}]}],
-    "function_call": [
-        {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": '{"x": 1}'}},
-        {"role": "function", "name": "look", "content": "found"},
-    ],
-    "tool_use": [
-        {
-            "role": "assistant",
-            "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": "1", "name": "look", "input": {"x": 1}}],
-        },
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "found"}]},
-    ],
-    "tool-call": [
-        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "look", "input": {"x": 1}}]},
-        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "1", "toolName": "look", "output": "found"}]},
-    ],
-    "a part of Gemini": [{"role": "assistant", "content": [{"functionCall": {"name": "look", "args": {"x": 1}}}]}],
-}
+CALLED = table(__file__, "CALLED")
 
 
 @each("form", CALLED)
@@ -57,32 +38,7 @@ def test_calls_of_every_form_are_read(form):
         assert [it["content"] for it in said[1].metadata[RESULTS]] == ["found"]
 
 
-STRANGE = [
-    ({"role": "assistant", "content": "x", "toolCalls": [{"name": "look"}]}, "unknown key `toolCalls`"),
-    ({"role": "assistant", "content": "x", "parts": [{"type": "tool-look"}]}, "unknown key `parts`"),
-    ({"role": "user", "content": "x", "tool_calls": [look()]}, "unknown key `tool_calls`"),
-    ({"role": "system", "content": "x", "function_call": look()}, "unknown key `function_call`"),
-    ({"role": "user", "content": [{"type": "tool_use", "id": "1", "name": "look"}]}, "of the role `user`"),
-    ({"role": "assistant", "content": [{"type": "dynamic-tool", "toolName": "look"}]}, "the type `dynamic-tool`"),
-    ({"role": "assistant", "content": [{"toolUse": {"name": "look"}}]}, "a part without a type"),
-    ({"role": "assistant", "content": [{"type": "text", "text": "x", "tool_calls": []}]}, "the type `text`"),
-    ({"role": "assistant", "content": [5]}, "a part without a type"),
-    ({"role": "assistant", "content": {"text": "x"}}, "the content of a message is not text"),
-    ({"role": "assistant", "content": "x", "refusal": {}}, "the `refusal` of a message"),
-    ({"role": "assistant", "tool_calls": {}}, "`tool_calls` is not a list"),
-    ({"role": "assistant", "tool_calls": [{"function": {"name": " "}}]}, "has no name"),
-    ({"role": "assistant", "tool_calls": [{"name": "look", "function": {"name": "other"}}]}, "has two names"),
-    ({"role": "assistant", "tool_calls": [{"name": "lo\u200bok"}]}, "a sign that is not shown"),
-    ({"role": "assistant", "function_call": "look"}, "has no name"),
-    ({"role": ["assistant"], "content": "x"}, "no role that is known"),
-    (gave(tool_call_id="1", name="look"), "no message before it has the call"),
-    ({"role": "function", "name": "look", "content": "x"}, "no message before it has the call"),
-    ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}, "no message before it has the call"),
-    (
-        {"role": "assistant", "content": [{"type": "web_search_tool_result", "tool_use_id": "1", "content": []}]},
-        "no message before it has the call",
-    ),
-]
+STRANGE = table(__file__, "STRANGE")
 
 
 @each(("message", "said"), STRANGE)
@@ -140,12 +96,7 @@ def test_keys_without_a_value_are_none():
     assert turns([message], HERE)[0].metadata == {CALLS: []}
 
 
-FEW = [
-    {"role": "system", "content": "Be kind."},
-    {"role": "user", "content": "hi"},
-    {"role": "assistant", "content": "hello"},
-    {"role": "user", "content": "Where is it?"},
-]
+FEW = table(__file__, "FEW")
 
 
 def test_what_the_prompt_says_is_no_answer():

@@ -10,7 +10,7 @@ from gradegate.processes.evaluate import begin
 from gradegate.recording.fields import strange
 from gradegate.recording.read import MOST, read
 from gradegate.values.settings import Settings
-from support.each import each
+from support.each import each, table
 
 
 def recording(tmp_path, content, name="answers.jsonl"):
@@ -20,18 +20,9 @@ def recording(tmp_path, content, name="answers.jsonl"):
 
 
 LINE = '{"id": "a", "output": "x"}'
-FORMS = [
-    LINE,
-    f"{LINE}\n",
-    f"\n\n{LINE}\r\n\n",
-    f"\ufeff{LINE}\n",
-    f"[{LINE}]",
-    f"[\n  {LINE}\n]\n",
-    '{\n  "id": "a",\n  "output": "x"\n}\n',
-]
 
 
-@each("content", FORMS)
+@each("content", table(__file__, "FORMS"))
 def test_lines_and_documents_are_told_apart_by_what_they_hold(tmp_path, content):
     for name in ("answers.jsonl", "answers.json", "answers"):
         (answer,) = recording(tmp_path, content, name).answers
@@ -39,38 +30,9 @@ def test_lines_and_documents_are_told_apart_by_what_they_hold(tmp_path, content)
 
 
 WRONG = [
-    ("", "answers.jsonl: the file holds no answers"),
-    ("[]", "answers.jsonl: the file holds no answers"),
-    ("{not json}", "answers.jsonl:1: not valid JSON, column 2"),
-    (f'{LINE}\n{{"id": "b", "out', "answers.jsonl:2: not valid JSON"),
-    (f"{LINE}\n[1]", "answers.jsonl:2: the line is not a JSON object"),
-    ("[1]", "an answer is an object, and not 1"),
-    ('{"output": "x"}', "answers.jsonl:1: `id` is missing"),
-    ('{"id": 5, "output": "x"}', "answers.jsonl:1: `id` must be text, not 5"),
-    ('{"id": "a"}', "answers.jsonl:1: the line has neither `output` nor `error`"),
-    ('{"id": "a", "output": null, "error": ""}', "answers.jsonl:1: the line has neither `output` nor `error`"),
-    ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
-    ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
-    ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` must be a number"),
-    ('{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}', "answers.jsonl:1: `prompt_tokens` of `usage` is not a"),
-    ('{"id": "a", "output": "x", "usage": {"input_tokens": true}}', "`input_tokens` of `usage`"),
-    ('{"id": "a", "output": "x", "usage": {"completion_tokens": 1e16}}', "`completion_tokens` of `usage`"),
-    ('{"id": "a", "output": "x", "usage": {"prompt_tokens": "5"}}', "`prompt_tokens` of `usage`"),
-    ('{"id": "a", "output": "x", "cost": -1}', "answers.jsonl:1: `cost` must be at least 0, not -1"),
-    ('{"id": "a", "output": "x", "cost": 1e999}', "answers.jsonl:1: a number is not finite"),
-    ('{"id": "a", "output": {"x": [NaN]}}', "answers.jsonl:1: a number is not finite"),
-    ('{"id": "a", "output": "x", "metadata": {"x": -Infinity}}', "answers.jsonl:1: a number is not finite"),
-    ('{"id": "a", "output": "\\ud800"}', "answers.jsonl:1: a text holds half of a pair"),
-    ('{"id": "a", "output": "x", "metadata": {"\\udfff": 1}}', "answers.jsonl:1: a text holds half of a pair"),
+    *table(__file__, "WRONG"),
     ('{"id": "a", "output": ' + "9" * 5000 + "}", "answers.jsonl:1: a number with too many digits"),
     ('{"id": "a", "output": ' + "[" * 70 + "]" * 70 + "}", f"nested deeper than {MAX_DEPTH} levels"),
-    ('{"id": "a", "output": "x", "retrieval_context": [1]}', "answers.jsonl:1: `retrieval_context`"),
-    ('{"id": "a", "output": "x", "metadata": []}', "answers.jsonl:1: `metadata`"),
-    ('{"id": "a", "output": "x", "tool_calls": [{"id": "1"}]}', "answers.jsonl:1: a tool call has no name"),
-    ('{"id": "a", "output": "x", "tool_calls": [7]}', "answers.jsonl:1: a tool call has no name"),
-    ('{"id": "a", "output": "x", "messages": [{"role": "judge", "content": ""}]}', "answers.jsonl:1: a message has no role"),
-    ('{"id": "a", "output": "x", "messages": ["x"]}', "answers.jsonl:1: a message has no role"),
-    ('{"id": "a", "messages": [{"role": "assistant", "content": 5}]}', "the content of a message is not text"),
     (b'{"id": "a", "output": "\xff"}', "answers.jsonl:1: the line is not UTF-8 text"),
     (b"[\xff]", "answers.jsonl: the file is not UTF-8 text"),
 ]
@@ -153,16 +115,9 @@ def test_a_line_has_one_mistake_whatever_is_wrong_with_it(tmp_path):
 
 
 RAGAS = {"user_input": "a", "response": "x"}
-TWO_SHAPES = [
-    ({"id": "a", "output": "x", **RAGAS}, "lines and ragas"),
-    ({"input": "a", "actual_output": "x", "context": None, **RAGAS}, "deepeval and ragas"),
-    ({"id": "a", "output": "x", "prompt": {"raw": "a"}, "response": {"output": "y"}}, "lines and promptfoo"),
-    ({"id": "a", "messages": [], "custom_id": "b", "response": {}}, "lines and openai-batch"),
-    ({"id": "a", "output": "x", "resourceSpans": []}, "lines and otlp"),
-]
 
 
-@each(("row", "names"), TWO_SHAPES)
+@each(("row", "names"), table(__file__, "TWO_SHAPES"))
 def test_a_row_of_two_shapes_is_a_mistake(tmp_path, row, names):
     for rows in ([row], [RAGAS, row]):
         found = recording(tmp_path, json.dumps(rows))

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from gradegate import cli
-from support.each import each
+from support.each import each, table
 from support.flips import GOOD, suite
 from support.runner import commands
 from support.shards import PARTS
@@ -140,24 +140,7 @@ def test_the_same_part_twice_is_named(asked, capsys):
     assert "shard 1/3 is there twice: copy.jsonl and part-1-of-3-round-1-attempt-1.jsonl" in results["incomplete"]
 
 
-@each(
-    ("key", "value", "said"),
-    [
-        ("plan", "0" * 64, "it is of another plan"),
-        ("commit", "1" * 40, "it is of commit 1111111, and this is"),
-        ("run", "4711", "it is of the workflow run 4711, and this is none"),
-        ("version", "0.0.1", "it was written by version 0.0.1, and this is"),
-        ("of", 4, "it is shard 2/4, and the others are of 3"),
-        ("shard", 0, "it is shard 0/3"),
-        ("shard", 7, "it is shard 7/3"),
-        ("basis", "2" * 64, "it asks again what other parts than these answered"),
-        ("format", 1, "line 1: "),
-        ("format", 2.0, "line 1: "),
-        ("attempt", 0, "line 1: "),
-        ("gradegate", "other", "line 1: "),
-        ("more", 1, "line 1: "),
-    ],
-)
+@each(("key", "value", "said"), table(__file__, "headers"))
 def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
     code, results, _ = merge_with(asked, capsys, asked.part(2), lambda header: header.update({key: value}))
     assert code == 3
@@ -330,16 +313,7 @@ def test_a_part_of_a_round_that_nobody_asked_for_is_never_green(asked, capsys):
     assert len(results["notes"]) == 51
 
 
-@each(
-    ("key", "value", "said"),
-    [
-        ("plan", "0" * 64, "it is of another plan"),
-        ("commit", "1" * 40, "it is of commit 1111111"),
-        ("of", 4, "it is of 4 shards, and not 3"),
-        ("gradegate", "part", "it is a part, and names no open failures"),
-        ("round", 0, "it names no failures to ask again: line 1: "),
-    ],
-)
+@each(("key", "value", "said"), table(__file__, "open"))
 def test_open_failures_of_something_else_are_not_asked(again, capsys, key, value, said):
     path = again.folder / "gradegate-parts/open.jsonl"
     whole = path.read_bytes()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gradegate import cli
 from gradegate.steps.labels import parse
 from support.calibrated import Scripted, case, config, label, lines
+from support.each import each, table
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}
 JSON = st.recursive(
@@ -18,29 +19,7 @@ KEYS = st.sampled_from(["description", "assertion", "output", "label", "vars", "
 ROWS = st.dictionaries(KEYS, JSON | st.sampled_from(["pass", "fail", "llm-rubric", ""]))
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (label("a", description="nobody"), "the config has no case `nobody`"),
-        (label("a", vars={"q": "what?"}), "the config has no case `case` with these `vars`"),
-        (label("a", assertion="factuality"), "its case has no assertion `factuality` -> it has `llm-rubric`"),
-        (label("a", assertion="llm-rubric#2"), "its case has no assertion `llm-rubric#2`"),
-        (label("a", assertion=""), "its case has no assertion ``"),
-        (label("a", "good"), "`label` must be 'pass' or 'fail'"),
-        (label("a", True), "`label` must be 'pass' or 'fail'"),
-        (label("a", None), "`label` must be 'pass' or 'fail'"),
-        (label("a", output=["a"]), "`output` must be text"),
-        (label("a", description=7), "`description` must be text"),
-        (label("a", vars=[]), "`vars` must be a mapping"),
-        ({"description": "case", "assertion": "llm-rubric", "label": "pass"}, "`output` is missing"),
-        ({"output": "a", "assertion": "llm-rubric", "label": "pass"}, "the label has no `description`"),
-        ({}, "`label` is missing"),
-        ('{"label": "pass", "label": "fail"}', "the key `label` occurs twice in this object"),
-        ("[]", "the line is not a JSON object"),
-        ("{", "not valid JSON"),
-        ("\udcff".encode("utf-8", "replace").decode(), "not valid JSON"),
-    ],
-)
+@each(("line", "said"), table(__file__, "unusable"))
 def test_a_label_that_cannot_be_used_is_a_mistake_at_its_line(calibrate, llm, line, said):
     ran = calibrate(config(llm), lines(label("fine"), line))
     assert (ran.code, llm.requests) == (2, [])

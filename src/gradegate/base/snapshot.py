@@ -18,8 +18,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.texts.code import reads
 from gradegate.texts.template import show
-from gradegate.values.result import Held
-from gradegate.values.suite import NOWHERE, Code, Policy
+from gradegate.values.suite import NOWHERE, Code, Held, Policy
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1

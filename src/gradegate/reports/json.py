@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.results.mapping import line, written
-from gradegate.results.rows import VERSION, CaseLine
-from gradegate.results.shape import Head
+from gradegate.results.shape import VERSION, CaseLine, Head
 from gradegate.values.result import Decision
 
 

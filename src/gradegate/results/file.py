@@ -22,8 +22,7 @@ from gradegate.files.regular import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline
 from gradegate.results.mapping import value
-from gradegate.results.rows import CaseLine
-from gradegate.results.shape import Head, Results
+from gradegate.results.shape import CaseLine, Head, Results
 from gradegate.values.account import Made
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.result import Decision, Row

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -24,7 +24,6 @@ from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
-Path = tuple[str, ...]
 SELF = ""
 Word = Literal["pass", "fail", "error"]
 Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
@@ -43,11 +42,6 @@ class At:
     write: Callable[[Any], Any] | None = None
     read: Callable[[Any], Any] | None = None
     into: str | None = SELF
-
-    @property
-    def target(self) -> Path:
-        """The attributes that it is read into."""
-        return tuple(filter(None, (self.into or self.path or "").split(".")))
 
 
 def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[M]], type[M]]:
@@ -114,14 +108,10 @@ def _encodable(content: Any) -> Any:
     return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
 
 
-def entry(shape: type[M], value: Any, **given: Any) -> M:
-    """The object that ``shape`` describes, of a value: as a part of another object."""
-    return shape.model_validate_json(written(line(shape, value, **given)))
-
-
 def value(kind: type[T], said: BaseModel) -> T:
     """The value that an object was written from. What the shape does not keep is as the value has it by default."""
-    return kind(**{name: read(said) for name, read in _readers(kind, type(said))})  # type: ignore[arg-type]  # a class can be hashed
+    made: T = _made(kind, _readers(kind, type(said)), said)  # type: ignore[arg-type]  # a class can be hashed
+    return made
 
 
 # --- writing --------------------------------------------------------------------------------------------------
@@ -160,50 +150,38 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
 # --- reading --------------------------------------------------------------------------------------------------
 
 
+Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of an attribute, how its key is got, what is made of that
+
+
 @cache
-def _readers(kind: type, shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    return tuple(_fields_read(kind, dict(_leaves(shape, (), _itself)), ()))
+def _readers(kind: type, shape: type[BaseModel]) -> tuple[Reader, ...]:
+    return tuple(_fields_read(kind, dict(_leaves(shape, "")), ""))
 
 
-Leaf = tuple[Callable[[Any], Any], At, Any]  # how it is got, where it goes, and the type that it has in the shape
-
-
-def _leaves(shape: type[BaseModel], at: Path, get: Callable[[Any], Any]) -> Iterator[tuple[Path, Leaf]]:
+def _leaves(shape: type[BaseModel], above: str) -> Iterator[tuple[str, tuple[Callable[[Any], Any], At]]]:
     """The keys of a shape by the attributes that they are read into; objects that stand for the value itself are opened."""
     hints = get_type_hints(shape, include_extras=True)
     for key in shape.model_fields:
-        place, got = _at(key, hints[key]), _then(get, key)
-        if place.path is None or place.into is None:
+        at = _at(key, hints[key])
+        if at.path is None or at.into is None:
             continue
-        model = hints[key] if not get_args(hints[key]) else get_args(hints[key])[0]
-        if not place.target and isinstance(model, type) and issubclass(model, BaseModel):
-            yield from _leaves(model, at, got)
+        if target := at.into or at.path:
+            yield target, (attrgetter(above + key), at)
         else:
-            yield (*at, *place.target), (got, place, hints[key])
+            yield from _leaves(get_args(hints[key])[0], f"{above}{key}.")
 
 
-def _then(get: Callable[[Any], Any], key: str) -> Callable[[Any], Any]:
-    return lambda said: getattr(get(said), key)
-
-
-def _fields_read(kind: type, leaves: Mapping[Path, Leaf], at: Path) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str) -> Iterator[Reader]:
     hints = get_type_hints(kind)
-    for field in fields(kind):
-        path = (*at, field.name)
-        if path in leaves:
-            get, place, _ = leaves[path]
-            yield field.name, _composed(place.read or _load(hints[field.name]), get)
-        elif any(other[: len(path)] == path for other in leaves):
-            inner = tuple(_fields_read(hints[field.name], leaves, path))
-            yield field.name, _made(hints[field.name], inner)
+    for name in (field.name for field in fields(kind)):
+        if at := leaves.get(above + name):
+            yield name, at[0], at[1].read or _load(hints[name])
+        elif any(path.startswith(f"{above}{name}.") for path in leaves):
+            yield name, _itself, partial(_made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}.")))
 
 
-def _composed(load: Callable[[Any], Any], get: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda said: load(get(said))
-
-
-def _made(kind: Any, inner: tuple[tuple[str, Callable[[Any], Any]], ...]) -> Callable[[Any], Any]:
-    return lambda said: kind(**{name: read(said) for name, read in inner})
+def _made(kind: Any, readers: Iterable[Reader], said: BaseModel) -> Any:
+    return kind(**{name: load(get(said)) for name, get, load in readers})
 
 
 def _load(hint: Any) -> Callable[[Any], Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from gradegate.planning.planner import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.steps import calibration_reports, labels
-from gradegate.steps.labels import Selected, Selection
+from gradegate.steps.labels import Selected
 from gradegate.steps.session import Progress, Session
 from gradegate.values.settings import Settings
 
@@ -35,15 +35,15 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     calibration_reports.check_outputs(settings.outputs)
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
-    made: list[Selection] = []
+    selected: list[Selected] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        made.append(labels.select(*labels.read(path, settings), suites, asks))
-        return made[0].suites
+        planned, chosen = labels.select(*labels.read(path, settings), suites, asks)
+        selected.extend(chosen)
+        return planned
 
     session = Session.begin(settings, settings.outputs, choose=choose, inputs=[(settings.cwd / path).resolve()])
-    prepared, selected = session.prepared, made[0].selected
-    prepared = replace(prepared, plan=_plan(prepared.plan, selected, asks))
+    prepared = replace(session.prepared, plan=_plan(session.prepared.plan, selected, asks))
     run = session.rows(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
@@ -66,7 +66,7 @@ def exit_code(calibration: Calibration) -> int:
     return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
 
 
-def _plan(plan: Plan, selected: tuple[Selected, ...], asks: int) -> Plan:
+def _plan(plan: Plan, selected: Sequence[Selected], asks: int) -> Plan:
     """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
     of_case: dict[int, list[Job]] = defaultdict(list)
     for job in plan.jobs:

@@ -101,16 +101,10 @@ class Selected:
     earlier: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The suites with the cases that are planned of each, and the labels in the order of those cases."""
-
-    suites: list[Located]
-    selected: tuple[Selected, ...]
-
-
-def select(labels: Iterable[Label], mistakes: Iterable[Mistake], suites: Sequence[Located], asks: int) -> Selection:
-    """Binds labels to cases, each answered ``asks`` times.
+def select(
+    labels: Iterable[Label], mistakes: Iterable[Mistake], suites: Sequence[Located], asks: int
+) -> tuple[list[Located], list[Selected]]:
+    """The suites with the cases that labels are about, each answered ``asks`` times, and the labels in the order of those cases.
 
     A label that fits no case, or several, becomes a mistake of the first suite, beside those that there are.
     """
@@ -140,7 +134,7 @@ def select(labels: Iterable[Label], mistakes: Iterable[Mistake], suites: Sequenc
     if wrong:
         suite = planned[0].suite
         planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong)))
-    return Selection(planned, tuple(selected for number in range(len(suites)) for selected in found[number]))
+    return planned, [selected for number in range(len(suites)) for selected in found[number]]
 
 
 def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:

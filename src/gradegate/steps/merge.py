@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import Trouble
 from gradegate.planning.job import Job
-from gradegate.results.mapping import entry
-from gradegate.results.rows import CaseLine
+from gradegate.results.mapping import line, written
+from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Asked, Gathered
 from gradegate.running.portions import Portions
@@ -18,7 +18,6 @@ from gradegate.running.rows import missing_row
 from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import OpenRecord
 from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
@@ -32,10 +31,10 @@ NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is o
 
 @dataclass(frozen=True)
 class Merged:
-    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of."""
+    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of: positions and a line each."""
 
     run: RunResult
-    opened: tuple[OpenRecord, ...] = ()
+    opened: tuple[tuple[list[int], str], ...] = ()
 
 
 def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
@@ -91,8 +90,8 @@ def _used_up(limits: Limits, account: Account) -> str:
 # --- what is still open ---------------------------------------------------------------------------------------
 
 
-def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[OpenRecord]:
-    """The failures of one more round, those of an answer together, in plan order.
+def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[tuple[list[int], str]]:
+    """The failures of one more round, those of an answer together, in plan order: their positions, and the line of an ``OpenRecord``.
 
     No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, or are asked
     last, so that it settles the rules, whether all of its failures are noise or the wave alone stands.
@@ -108,7 +107,7 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
         if record := collected.records.get(place):
             has_base = any(job.of_base for job in jobs[index + 1 : index + 2])
             base = collected.asked.get((index + 1, repeat)) if has_base else None
-            yield OpenRecord(positions=positions, answer=record, other=entry(CaseLine, base.row) if base else None)
+            yield positions, written({"positions": positions, "answer": record, "other": line(CaseLine, base.row) if base else None})
 
 
 def likely(grades: int, noise: float) -> int:
@@ -130,6 +129,7 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
     for (round_, _), record in collected.accounts.items():
         longest[round_] = max(longest.get(round_, 0.0), record.account.seconds)
     budgets = [it.budget for it in accounts if it.budget]
+    caches = [it.cache for it in accounts if it.cache]
     calls, usd = sum(it.calls for it in budgets), sum(it.usd for it in budgets)
     return Account(
         started=min((it.started for it in accounts), default=""),
@@ -139,17 +139,13 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
             sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1],
         ),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
-        cache=_cache([it.cache for it in accounts if it.cache]),
+        cache=CacheReport(
+            sum(it.looked_up for it in caches),
+            sum(it.hits for it in caches),
+            max(it.oldest for it in caches),
+            sum(it.saved_usd for it in caches),
+        )
+        if caches
+        else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
-    )
-
-
-def _cache(reports: Sequence[CacheReport]) -> CacheReport | None:
-    if not reports:
-        return None
-    return CacheReport(
-        sum(it.looked_up for it in reports),
-        sum(it.hits for it in reports),
-        max(it.oldest for it in reports),
-        sum(it.saved_usd for it in reports),
     )

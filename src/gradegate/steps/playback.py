@@ -26,7 +26,7 @@ class Recorder:
 
     places: Sequence[Place]
     hide: Hide
-    records: list[AsksRecord] = field(default_factory=list)
+    records: list[str] = field(default_factory=list)
 
     def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
         """Bring each asking to its end."""

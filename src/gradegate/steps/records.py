@@ -16,8 +16,8 @@ from gradegate.planning.job import Job
 from gradegate.replies.parts import Damaged, Index, Line
 from gradegate.reporting.redact import conceal
 from gradegate.results.jsonable import plain
-from gradegate.results.mapping import At, entry, value
-from gradegate.results.rows import CaseLine, GradeLine, TurnLine
+from gradegate.results.mapping import At, line, value, written
+from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.running.base_grades import Regrading
 from gradegate.running.conclusion import Account, Asked, Place
 from gradegate.running.reasks import Asking
@@ -86,31 +86,26 @@ class OpenRecord(Line):
 # --- written --------------------------------------------------------------------------------------------------
 
 
-def answer_record(place: Place, asked: Asked, planned: Job, hide: Hide) -> AnswerRecord:
+def answer_record(place: Place, asked: Asked, planned: Job, hide: Hide) -> str:
     """The line of an answer; what its graders saw is in it where somebody may have to grade it again."""
     row = conceal(asked.row, hide)
-    said = shown = None
+    said = None
     if asked.transcript and not planned.of_base and any(grade.outcome is Outcome.FAIL for grade in row.grades):
         talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
-        said = entry(SaidLine, asked.transcript, conversation=plain(talk))
-        shown = SaidLine.model_validate(conceal(said.model_dump(), hide))
-    known = None if asked.known is None else dict(conceal(asked.known, hide))
+        said = line(SaidLine, asked.transcript, conversation=plain(talk))
+    shown, known = conceal((said, asked.known), hide)
     hidden = row.hidden or shown != said or known != asked.known
-    return AnswerRecord(place=place[0], repeat=place[1], answer=entry(CaseLine, row), said=shown, known=known, hidden=hidden)
+    answer = {"answer": line(CaseLine, row), "said": shown, "known": known, "hidden": hidden}
+    return written({"place": place[0], "repeat": place[1], **answer})
 
 
-def asks_record(place: Place, asking: Asking, hide: Hide) -> AsksRecord:
+def asks_record(place: Place, asking: Asking, hide: Hide) -> str:
     """The line of what was asked again of one answer."""
-    return AsksRecord(
-        place=place[0],
-        repeat=place[1],
-        kind="base" if isinstance(asking, Regrading) else "again",
-        asks={position: [entry(GradeLine, conceal(ask, hide)) for ask in asks[1:]] for position, asks in asking.asks.items()},
-        answers=conceal(asking.answers, hide),
-        usages=asking.usages,
-        lost=asking.lost,
-        lost_answers=asking.lost_answers,
-    )
+    asks = {str(position): [line(GradeLine, conceal(ask, hide)) for ask in asks[1:]] for position, asks in asking.asks.items()}
+    taken = {"usages": asking.usages, "lost": asking.lost, "lost_answers": asking.lost_answers}
+    kind = "base" if isinstance(asking, Regrading) else "again"
+    said = {"kind": kind, "asks": asks, "answers": conceal(asking.answers, hide)}
+    return written({"place": place[0], "repeat": place[1], **said, **taken})
 
 
 # --- read -----------------------------------------------------------------------------------------------------
@@ -137,9 +132,9 @@ def asked_of(record: AnswerRecord, planned: Job) -> Asked:
     return Asked(row, transcript, None if job is planned else job, record.known)
 
 
-def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
+def row_in(answer: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     """The answer of a line, with all that decides as the plan has it. Raises Damaged where it answers another question."""
-    said = value(Row, line)
+    said = value(Row, answer)
     if (said.key, said.definition, said.repeat) != (identity(planned, repeat), planned.definition, repeat):
         raise Damaged("the answer is to another question than the plan's")
     asserted: list[tuple[Asserted, bool]] = []  # and whether it is of a member of a set

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.planning.job import Plan
-from gradegate.replies.parts import Damaged, Line
+from gradegate.replies.parts import Damaged
 from gradegate.reporting.redact import conceal
+from gradegate.results.mapping import written
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.conclusion import Account, Place
@@ -15,7 +16,7 @@ from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.run import Watch, first_asks, further_asks
 from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import AccountRecord, OpenRecord, answer_record, asked_of, row_in
+from gradegate.steps.records import OpenRecord, answer_record, asked_of, row_in
 from gradegate.steps.split import jobs_of
 from gradegate.values.result import Outcome, Row
 from gradegate.values.settings import Settings
@@ -52,11 +53,11 @@ def further_round(prepared: Prepared, settings: Settings, opened: Sequence[OpenR
     return _found(prepared, recorder.records, account, len(mine), len(places))
 
 
-def _found(prepared: Prepared, records: Iterable[Line], account: Account, answers: int, failed: int) -> Found:
+def _found(prepared: Prepared, records: Iterable[str], account: Account, answers: int, failed: int) -> Found:
     plan = prepared.shown_plan
     shown = replace(account, problems=conceal(account.problems, prepared.hide))
-    last = AccountRecord(account=shown, models=list(plan.models), keys=list(plan.keys), hidden=list(prepared.secrets.names))
-    return Found([record.model_dump_json() for record in (*records, last)], answers, failed, account.stopped)
+    last = written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
+    return Found([*records, last], answers, failed, account.stopped)
 
 
 def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Recorder) -> Confirming:

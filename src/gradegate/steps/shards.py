@@ -136,13 +136,13 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     if session.spared:
         return Written(f"nothing to check: {session.spared}")
     found, collected = session.evaluate(partial(_merged, prepared, settings))
-    failures = sum(len(it.positions) for it in found.opened)
+    failures = sum(len(positions) for positions, _ in found.opened)
     problems = tuple(map(prepared.hide, collected.problems[:MOST]))
     if failures:
         budget = found.run.budget
         spent = {"calls": budget.calls, "usd": budget.usd} if budget else {}
         head = _header(settings, prepared, gradegate=OPEN, of=collected.of, round=collected.rounds + 1, basis=collected.basis, **spent)
-        lines = [head.model_dump_json(), *(it.model_dump_json() for it in found.opened)]
+        lines = [head.model_dump_json(), *(line for _, line in found.opened)]
         written = Written(f"{many(failures, 'failure')} to ask again", settings.open, failures, PASS, problems)
         return _written(where, prepared, lines, written)
     try:

@@ -6,13 +6,13 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from gradegate.errors import Origin
 from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
-from gradegate.values.suite import NOWHERE, Note, Rule, nothing
+from gradegate.values.suite import NOWHERE, Held, Note, Rule, nothing
 
 
 class Outcome(enum.Enum):
@@ -51,25 +51,6 @@ class Verdict:
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
     broken: bool = False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
-
-
-class Held:
-    """What the type, weight and blocking of an assertion come to, planned, graded or kept of a base."""
-
-    __slots__ = ()
-    type: str
-    weight: float
-    blocking: bool
-
-    @property
-    def negated(self) -> bool:
-        """Whether the type starts with ``not-``."""
-        return self.type.startswith("not-")
-
-    @property
-    def counts(self) -> bool:
-        """Whether its grades take part in deciding: it blocks, and it has weight."""
-        return self.blocking and self.weight != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,20 +252,7 @@ class RuleResult:
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
-class _Assertion(Protocol):
-    """What an answer is held to, as it is written, planned, kept of a base, or graded."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def weight(self) -> float: ...
-    @property
-    def blocking(self) -> bool: ...
-
-
-def selects(rule: Rule, held: _Assertion, provider: str, description: str) -> bool:
+def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
     """Whether a rule looks at a grade of its suite, of an answer by that target to the case of that name."""
     if held.weight == 0 or (rule.blocking and not held.blocking):
         return False

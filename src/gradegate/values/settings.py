@@ -281,10 +281,7 @@ def _variable(name: str, help: str = "pass a secret", variable: str = "") -> Opt
 VARIABLES = (
     _variable("openai-api-key"),
     _variable("openai-base-url", "any server that speaks the OpenAI API"),
-    _variable("anthropic-api-key"),
-    _variable("azure-openai-api-key"),
-    _variable("google-api-key"),
-    _variable("mistral-api-key"),
+    *(_variable(f"{vendor}-api-key") for vendor in ("anthropic", "azure-openai", "google", "mistral")),
     _variable(
         "cache-secret",
         "a secret of at least 32 characters that signs replies in the cache in place of the keys that asked, for short-lived tokens",

@@ -72,8 +72,28 @@ class PromptSpec:
     config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # over that of the provider, for this prompt
 
 
+class Held:
+    """What the type, weight and blocking of an assertion come to, written, planned, graded or kept of a base."""
+
+    __slots__ = ()
+    type: str
+    weight: float
+    blocking: bool
+    metric: str
+
+    @property
+    def negated(self) -> bool:
+        """Whether the type starts with ``not-``."""
+        return self.type.startswith("not-")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its grades take part in deciding: it blocks, and it has weight."""
+        return self.blocking and self.weight != 0
+
+
 @dataclass(frozen=True, slots=True)
-class Assertion:
+class Assertion(Held):
     """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
 
     type: str
