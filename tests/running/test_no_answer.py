@@ -204,17 +204,7 @@ def test_refusals_in_words_cut_answers_and_tool_calls(gate, llm: FakeLlm, provid
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        {"error": None, "answer": "yes"},
-        {"error": "a word that I was asked to explain", "answer": "yes"},
-        {"errors": [], "answer": "yes"},
-        b'{"a": 1}\n{"b": 2}\n',  # JSON lines under a JSON content type
-        b"{curly} words",
-        b"plain words",
-        b"0",
-        b"[]",
-    ],
+    "body", [*table(__file__, "bodies_that_say_something"), b'{"a": 1}\n{"b": 2}\n', b"{curly} words", b"plain words", b"0", b"[]"]
 )
 def test_bodies_that_say_something(gate, llm: FakeLlm, body):
     llm.reply = lambda path, request: body_as_text(body) if isinstance(body, bytes) and body.startswith(b"{curly") else (200, body)
