@@ -8,12 +8,11 @@ import pytest
 from gradegate.asking.finish import ended
 from support.each import each, table
 from support.fake_llm import FakeLlm, chat
-from support.vendors import ask, build, claude, ollama, output_text, responses, said
+from support.vendors import ask, build, claude, made, ollama, output_text, responses, said
 from support.vendors import gemini as gemini_reply
 
 STANDARD = {"stop", "length", "tool_calls", "content_filter"}
 CHATS = ["openai:chat:m", "mistral:m", "groq:m", "xai:m", "deepseek:m", "together:m", "openrouter:m"]
-CALL = {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
 
 
 def reason(llm: FakeLlm, provider_id: str, answer: Any) -> str:
@@ -89,19 +88,9 @@ def test_a_part_that_declines_beside_a_text_is_a_refusal(llm: FakeLlm, refusal: 
     assert reply.text == (refusal or "no reason given")
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "answer", "meaning"),
-    [
-        ("openai:chat:m", chat("yes", message={"content": "yes", **CALL}), "tool_calls"),
-        ("mistral:m", chat("yes", message={"content": "yes", **CALL}, finish_reason=None), "tool_calls"),
-        ("ollama:m", ollama("yes", tool_calls=[{"function": {"name": "f"}}]), "tool_calls"),
-        ("google:m", gemini_reply({"text": "yes"}, {"functionCall": {"name": "f", "args": {}}}), "tool_calls"),
-        ("openai:responses:m", responses(said(output_text("yes")), {"type": "function_call", "name": "f"}), "tool_calls"),
-        ("openai:responses:m", responses({"type": "web_search_call"}, said(output_text("yes"))), "stop"),
-    ],
-)
+@pytest.mark.parametrize(("provider_id", "answer", "meaning"), table(__file__, "a_text_beside_a_call_has_not_come_to_its_end"))
 def test_a_text_beside_a_call_has_not_come_to_its_end(llm: FakeLlm, provider_id: str, answer: dict, meaning: str):
-    assert reason(llm, provider_id, answer) == meaning
+    assert reason(llm, provider_id, made(answer)) == meaning
 
 
 # --- what the vendors' own types name: a new word in one of them is decided on here ---------------------------------
@@ -130,21 +119,9 @@ def test_every_word_of_the_vendors_types_is_decided_on():
 # --- tool calls ------------------------------------------------------------------------------------------------------
 
 
-@each(
-    ("provider_id", "answer"),
-    [
-        ("openai:chat:m", chat("", message={"content": None, **CALL})),
-        ("openai:chat:m", chat("", message={"content": "Let me look.", **CALL})),
-        ("openai:chat:m", chat("", message={"content": None, "function_call": {"name": "f"}})),
-        ("anthropic:m", claude({"type": "tool_use", "name": "f", "input": {}})),
-        ("google:m", gemini_reply({"functionCall": {"name": "f", "args": {}}})),
-        ("openai:responses:m", responses({"type": "function_call", "name": "f"})),
-        ("ollama:m", ollama("", tool_calls=[{"function": {"name": "f"}}])),
-        ("mistral:m", chat("", message={"content": None, **CALL})),
-    ],
-)
+@each(("provider_id", "answer"), table(__file__, "tool_calls_have_one_form_whatever_the_vendor"))
 def test_tool_calls_have_one_form_whatever_the_vendor(llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
+    llm.reply = lambda path, body: made(answer)
     base = llm.base.removesuffix("/v1") if provider_id.startswith(("anthropic", "ollama")) else llm.base
     reply = ask(build(provider_id, {"apiBaseUrl": base, "apiKey": "k"}))
     (call,) = reply.metadata["tool_calls"]

@@ -7,11 +7,7 @@ from gradegate.commands import flags
 from support.each import table
 from support.graded import mistakes
 
-TESTS = [
-    {"description": "alpha", "vars": {"q": "a"}, "metadata": {"tags": ["smoke", "de"], "level": 2}},
-    {"description": "beta", "vars": {"q": "b", "lang": "fr"}, "metadata": {"tags": ["slow"]}},
-    {"description": "gamma", "vars": {"q": "c"}},
-]
+TESTS = table(__file__, "TESTS")
 ASSERTED = {"assert": [{"type": "contains", "value": "{{q}}"}]}
 
 

@@ -171,14 +171,7 @@ def test_what_is_no_workflow_is_passed_over(begun, text):
     assert "no workflow uses gradegate" in outlook(begun, 2)[1]
 
 
-@pytest.mark.parametrize(
-    "workflow",
-    [
-        f"on: 3\njobs: {{a: {{steps: [{{uses: {PIN}, with: [1], env: x, if: []}}], permissions: 3}}}}",
-        f"jobs: {{a: {{env: 3, steps: [{{uses: {PIN}, with: {{config: [a]}}}}]}}}}",
-        f'on: {{pull_request: [x]}}\njobs: {{"a\\n::error::x": {{steps: [{{uses: {PIN}}}]}}}}',
-    ],
-)
+@pytest.mark.parametrize("workflow", table(__file__, "a_workflow_of_another_form_ends_in_words"))
 def test_a_workflow_of_another_form_ends_in_words(begun, workflow):
     put(begun)
     (begun.folder / WORKFLOW).write_text(workflow)
@@ -232,14 +225,7 @@ def _with_end(value, end):
     return value.replace("\n", end)
 
 
-@pytest.mark.parametrize(
-    "job",
-    [
-        {"permissions": {"contents": "read\n  forks       run as any other"}},
-        {"if": "true\n  forks       run as any other"},
-        {"name": "x\n  forks       run as any other"},
-    ],
-)
+@pytest.mark.parametrize("job", table(__file__, "no_value_of_a_workflow_begins_a_line"))
 @pytest.mark.parametrize("end", ["\n", "\r", "\u2028"])
 def test_no_value_of_a_workflow_begins_a_line(begun, job, end):
     config(begun)

@@ -29,9 +29,7 @@ def test_the_score_is_a_share_of_ten(gate, llm, reply, score):
 @each("kind", ["g-eval", "not-g-eval"])
 @each(
     "reply",
-    ["", "no json", "8", {"reason": "none"}, {"score": 11}, {"score": -1}, {"score": "high"}, {"score": True}, {"score": None},
-     {"score": "80%"}, {"score": "9/10"}, {"result": {"score": 8}}, '{"score": 8} {"score": 7}', "Score: 8\nScore: 7", "Score: 80%", "Score: 8/100", "Score: 4 out of 5",
-     "80", "-1", "Score: 11", "I give it 8", "Steps 1 to 3 are met", "score: number from 0 to 10", '{"score": 0-10}'],
+    table(__file__, "no_score_is_no_verdict"),
 )  # fmt: skip
 def test_no_score_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, STEPS, reply, kind=kind)["outcome"] == "error"

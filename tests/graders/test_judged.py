@@ -8,10 +8,7 @@ import pytest
 from support.conversations import Replies, between, config, judged, turns
 from support.each import each, table
 
-METRICS = [
-    "conversation-completeness", "contextual-recall", "contextual-relevancy", "contextual-precision", "turn-relevancy", "faithfulness",
-    "hallucination", "knowledge-retention", "role-adherence", "goal-accuracy", "topic-adherence", "conversational-g-eval",
-]  # fmt: skip
+METRICS = table(__file__, "METRICS")  # fmt: skip
 
 
 def merged(*parts: dict) -> dict:

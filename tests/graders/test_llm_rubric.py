@@ -25,21 +25,7 @@ def test_pass_score_and_threshold(gate, llm, reply, keys, outcome, score):
 
 
 @pytest.mark.parametrize("kind", ["llm-rubric", "not-llm-rubric"])
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *("", "I cannot grade this.", "{}", "pass: true", '{"pass": null}', '{"pass": "maybe"}', '{"pass": 1}', '{"score": 0.9}'),
-        *('{"result": {"pass": true}}', '{"pass": true, "score": 1', '{"pass": true} {"pass": false}', '["pass"]'),
-        *(
-            '{"pass": true, "pass": false}',
-            "{pass: true, score: number, reason: string}",
-            '<think>{"pass": true}</think>',
-            '{"reason": "He said "hello" twice", "pass": true}',
-            '{"pass": true, "final_verdict": "FAIL"}',
-            '{"PASS": true, "pass": true}',
-        ),
-    ],
-)
+@pytest.mark.parametrize("reply", table(__file__, "no_verdict"))
 def test_no_verdict(gate, llm, kind, reply):
     grade = graded(gate, llm, reply, kind)
     assert (grade["outcome"], grade["score"]) == ("error", None)

@@ -118,9 +118,7 @@ def test_an_index(text, index):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "none", "3", "-1", "Output 1", "Best: 1", "I choose output 2", "0\n1", "The best is 0 not 1", "Output 1 is best of 3", "1. It is the funniest.", "I choose output 2 over output 1", "The answer is 1 because 0 is dull.",
-     "-0", '{"index": "-0"}', "Not 1", "The worst output is 1", "For example:\n1", "1?", "output 1 or 2", "１", "0.9", "1/2", "10%", "Both 0 and 1 are good", "0: weak\n1: strong\n2: weak", "the second output", "I would not choose 0 or 1",
-     "Output 0 is weak. Output 1 is strong.", '{"index": 5}', '{"index": 1.5}', '{"index": true}', '{"index": null}', '{"index": 0} {"index": 1}'],
+    table(__file__, "no_index"),
 )  # fmt: skip
 def test_no_index(text):
     with pytest.raises(Unreadable):

@@ -38,14 +38,7 @@ def test_tf5_an_assistant_that_says_nothing_claims_nothing_and_that_is_said(gate
     assert (grade["outcome"], grade["score"], grade["reason"]) == ("pass", 1.0, "the assistant claims nothing")
 
 
-@pytest.mark.parametrize(
-    "conversation",
-    [
-        [{"role": "assistant", "content": "a"}],
-        [{"role": "assistant", "content": "a"}, {"role": "user", "content": "q"}],
-        [{"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}],
-    ],
-)
+@pytest.mark.parametrize("conversation", table(__file__, "tf7_no_complete_exchange_is_a_mistake_and_no_call"))
 def test_tf7_no_complete_exchange_is_a_mistake_and_no_call(gate, llm: FakeLlm, conversation):
     ran = gate(config(llm, case(conversation)))
     assert "has no complete exchange" in ran.mistakes

@@ -96,14 +96,7 @@ def test_members_of_a_set_are_graded_by_the_tests_judge(graded):
 # --- the target is no judge -----------------------------------------------------------------------------------
 
 
-@each(
-    "keys",
-    [
-        {"providers": ["openai:chat:target"]},
-        {"defaultTest": {"provider": "openai:chat:target"}},
-        {"targets": ["openai:chat:target"], "providers": None},
-    ],
-)
+@each("keys", table(__file__, "the_target_never_becomes_the_judge"))
 def test_the_target_never_becomes_the_judge(mistaken, keys):
     settings = {key: value for key, value in {**config(RUBRIC), **keys}.items() if value is not None}
     said = mistaken(settings)

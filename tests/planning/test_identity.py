@@ -80,14 +80,7 @@ def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, config):
     assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))
 
 
-@each(
-    "assertion",
-    [
-        {"type": "contains", "value": "other", "metric": "m"},
-        {"type": "contains", "value": "{{q}}", "metric": "m", "weight": 2},
-        {"type": "contains", "value": "{{q}}", "metric": "m", "threshold": 0.4},
-    ],
-)
+@each("assertion", table(__file__, "what_is_asserted_defines_it_alone"))
 def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
     edited = changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]})
     (before,), (after,) = planned(tmp_path), planned(tmp_path, edited)

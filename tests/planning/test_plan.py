@@ -231,13 +231,8 @@ def test_a_threshold_that_is_no_share_and_a_key_at_the_wrong_level_are_mistakes(
 @each(
     ("keys", "words"),
     [
-        ({"providers": [{"id": "echo", "prompts": ["a", "bb"]}]}, "`echo` names a prompt `bb` that the config does not"),
-        ({"evaluateOptions": {"repeat": 1_000_000_000}}, "`repeat` is more than 10,000"),
+        *table(__file__, "what_can_only_be_a_slip_is_a_mistake_before_anything_is_asked"),
         ({"evaluateOptions": {"repeat": "0x" + "f" * 5000}}, "too many digits"),
-        (
-            {"providers": [{"id": "http://127.0.0.1:9", "config": {"body": {"q": "{{prompt}}", "user": "{{usr}}"}}}]},
-            "the request of `http://127.0.0.1:9` asks for the variable `usr`, which no test defines",
-        ),
     ],
 )
 def test_what_can_only_be_a_slip_is_a_mistake_before_anything_is_asked(gate, keys, words):

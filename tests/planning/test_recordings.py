@@ -491,11 +491,7 @@ def test_calls_that_nobody_tells_are_not_known_whatever_is_asserted(grade, answe
     assert len(ran.grades) == len(BOTH)
 
 
-TOLD = [
-    {"output": "hi", "tool_calls": []},
-    {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "hi"}], "finish_reason": "stop"},
-    {"output": "hi", "messages": [{"role": "assistant", "content": "hi"}]},
-]
+TOLD = table(__file__, "TOLD")
 
 
 @each("answer", TOLD)

@@ -131,14 +131,7 @@ def judge(gate, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> FakeLlm:
 BOTH = config({"assert": [RUBRIC, SIMILAR]}, providers=["echo"])
 
 
-@each(
-    "arguments",
-    [
-        ["--grader", "text=openai:chat:t,embedding=openai:embedding:e"],
-        ["-g", "text=openai:chat:t", "-g", "embedding=openai:embeddings:e"],
-        ["-g", "openai:chat:t", "-g", "embedding=openai:embedding:e"],
-    ],
-)
+@each("arguments", table(__file__, "a_grader_for_each_kind"))
 def test_a_grader_for_each_kind(gate, judge: FakeLlm, arguments):
     assert gate(BOTH, *arguments).code == 0
     assert sorted((path, body["model"]) for path, body, _ in judge.requests) == [("/v1/chat/completions", "t"), ("/v1/embeddings", "e")]

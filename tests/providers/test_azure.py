@@ -21,14 +21,7 @@ def test_a_deployment_is_asked_under_its_name(llm: FakeLlm, prefix: str):
     assert reply.text == "It is so."
 
 
-@pytest.mark.parametrize(
-    ("config", "asked"),
-    [
-        ({"apiVersion": "2025-01-01"}, "/openai/deployments/my-gpt/chat/completions?api-version=2025-01-01"),
-        ({"apiVersion": "v1"}, "/openai/v1/chat/completions"),
-        ({"apiVersion": "preview"}, "/openai/v1/chat/completions?api-version=preview"),
-    ],
-)
+@pytest.mark.parametrize(("config", "asked"), table(__file__, "versions"))
 def test_versions(llm: FakeLlm, config: dict, asked: str):
     llm.reply = lambda path, body: CHAT
     ask(azure(llm, **config))

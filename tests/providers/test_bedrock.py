@@ -18,7 +18,7 @@ from support import clouds as fake
 from support.clouds import Seen, world
 from support.each import table
 from support.fake_llm import FakeLlm
-from support.vendors import PIXEL, SCHEMA, ask, build, converse, headers, path, refusing
+from support.vendors import PIXEL, SCHEMA, ask, build, converse, headers, made, path, refusing
 
 HAIKU = "anthropic.claude-3-haiku-20240307-v1:0"
 YES = converse({"text": "yes"})
@@ -179,22 +179,9 @@ def test_a_prompt_in_the_form_of_converse(llm: FakeLlm, gate):
 CALL = {"toolUse": {"toolUseId": "tooluse_1", "name": "find", "input": {"q": "x"}}}
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "finish", "refused"),
-    [
-        (converse({"text": "a"}, {"text": "b"}), "ab", "stop", False),
-        (converse({"reasoningContent": {"reasoningText": {"text": "hm"}}}, {"text": "b"}), "b", "stop", False),
-        (converse({"text": "a"}, stop="max_tokens"), "a", "length", False),
-        (converse({"text": "a"}, stop="model_context_window_exceeded"), "a", "length", False),
-        (converse({"text": "a"}, stop="stop_sequence"), "a", "stop", False),
-        (converse({"text": "no"}, stop="guardrail_intervened"), "no", "content_filter", True),
-        (converse({"text": "no"}, stop="content_filtered"), "no", "content_filter", True),
-        (converse({"text": "a"}, stop="malformed_model_output"), "a", "malformed_model_output", False),
-        (converse({"text": "a"}, CALL, stop="tool_use"), "a", "tool_calls", False),
-        (converse({"text": "a"}, CALL), "a", "tool_calls", False),
-    ],
-)
+@pytest.mark.parametrize(("answer", "text", "finish", "refused"), table(__file__, "an_answer_is_read"))
 def test_an_answer_is_read(llm: FakeLlm, answer, text, finish, refused):
+    answer = made(answer)
     assert parsed(answer)["stopReason"] == answer["stopReason"]
     reply = ask(bedrock(llm, answer=answer))
     assert (reply.text, reply.finish_reason, reply.refused) == (text, finish, refused)

@@ -69,14 +69,7 @@ def test_where_a_service_is_that_has_an_address_for_each_user(model, variables, 
     assert build(model, {"apiKey": "k", **config}, **variables).url == f"{url}/chat/completions"
 
 
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        ("databricks:m", "does not say which `workspaceUrl` to ask -> set DATABRICKS_WORKSPACE_URL, or `workspaceUrl`"),
-        ("cloudflare-ai:chat:m", "does not say which `accountId` to ask -> set CLOUDFLARE_ACCOUNT_ID, or `accountId`"),
-        ("envoy:m", "no address for `envoy:m` -> set ENVOY_API_BASE_URL, or `apiBaseUrl` in its config"),
-    ],
-)
+@pytest.mark.parametrize(("model", "said"), table(__file__, "an_address_that_nobody_gives_is_a_mistake"))
 def test_an_address_that_nobody_gives_is_a_mistake(model, said):
     with pytest.raises(ConfigError, match=said):
         build(model, {"apiKey": "k"})
@@ -147,14 +140,7 @@ def test_a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_co
     assert f"would send {variable} to 127.0.0.1:{llm.port}, which is not a host of that key" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("provider", "key", "address"),
-    [
-        ("litellm:m", "LITELLM_API_KEY", "LITELLM_API_BASE"),
-        ("databricks:m", "DATABRICKS_TOKEN", "DATABRICKS_WORKSPACE_URL"),
-        ("fireworks:m", "FIREWORKS_API_KEY", "FIREWORKS_API_BASE_URL"),
-    ],
-)
+@pytest.mark.parametrize(("provider", "key", "address"), table(__file__, "an_address_of_the_environment_is_one_that_the_key_may_go_to"))
 def test_an_address_of_the_environment_is_one_that_the_key_may_go_to(gate, llm, monkeypatch, provider, key, address):
     monkeypatch.setenv(key, "key-123456789")
     monkeypatch.setenv(address, llm.base)

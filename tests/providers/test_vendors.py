@@ -1,16 +1,12 @@
 """What becomes of replies that are no plain answer, vendor by vendor: test_vendors.yaml has them."""
 
-from typing import Any
-
 import pytest
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from support import vendors
 from support.each import each, table
-from support.fake_llm import FakeLlm, chat
-from support.vendors import ask, build
+from support.fake_llm import FakeLlm
+from support.vendors import ask, build, made
 
-BUILDERS = {"chat": chat, "claude": vendors.claude, "gemini": vendors.gemini, "responses": vendors.responses}
 CALLS = {
     "ask": ask,
     "embed": lambda model: model.embed(["a", "b"]),
@@ -24,14 +20,6 @@ def at(llm: FakeLlm, provider_id: str):
     vendor = provider_id.partition(":")[0]
     base = llm.base.removesuffix("/v1") if vendor in AT_THE_ROOT else llm.base
     return build(provider_id, {"apiEndpoint" if vendor == "huggingface" else "apiBaseUrl": base, "apiKey": "k-1"})
-
-
-def made(written: Any) -> Any:
-    """A body as it is written, or made by the builder that it names."""
-    if not isinstance(written, dict) or not written.keys() & BUILDERS.keys():
-        return written
-    name, *_ = written
-    return BUILDERS[name](*written[name], **{key: value for key, value in written.items() if key != name})
 
 
 @each(("provider_id", "status", "body", "trouble", "words"), table(__file__, "errors"))

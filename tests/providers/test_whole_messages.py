@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from support.each import table
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, claude, converse, gemini, ollama, output_text, responses, said
 
@@ -19,15 +20,7 @@ CHAT = [
     {"role": "tool", "tool_call_id": "c1", "content": "sent on {{what}}day"},
     {"role": "tool", "tool_call_id": "c2", "content": "9 to 5"},
 ]
-CLAUDE = [
-    {"role": "system", "content": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]},
-    {"role": "user", "content": [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}]},
-    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}]},
-    {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "x"}], "is_error": True}],
-    },
-]
+CLAUDE = table(__file__, "CLAUDE")
 GEMINI = [{"role": "user", "content": [{"fileData": {"fileUri": "gs://b/v.mp4", "mimeType": "video/mp4"}}, {"text": "what?"}]}]
 SOUND = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
 

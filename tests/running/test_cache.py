@@ -109,14 +109,7 @@ def test_what_is_no_verdict_is_asked_for_again(llm, again, reply):
     assert (ran.code, asked) == (0, 3)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"choices": [{"message": {"content": "hel"}, "finish_reason": "length"}]},
-        {"choices": [{"message": {"content": None, "refusal": "I will not"}, "finish_reason": "stop"}]},
-        "",
-    ],
-)
+@pytest.mark.parametrize("reply", table(__file__, "what_is_no_answer_is_asked_for_again"))
 def test_what_is_no_answer_is_asked_for_again(llm, again, reply):
     llm.reply = lambda path, body: PASS if body["model"] == "judge" else reply
     again(config(llm, 1))

@@ -2,17 +2,12 @@
 
 import pytest
 
+from support.each import table
+
 FINE = {"assert": [{"type": "contains", "value": "a"}]}
 
 
-@pytest.mark.parametrize(
-    ("providers", "models", "said"),
-    [
-        (["echo"], ["echo"], None),
-        ([{"id": "scripted:r.yaml", "label": "gpt"}], ["scripted:r.yaml"], "No model was asked: replies came from"),
-        (["echo", "scripted:r.yaml"], ["echo", "scripted:r.yaml"], "No model was asked: replies came from"),
-    ],
-)
+@pytest.mark.parametrize(("providers", "models", "said"), table(__file__, "a_run_says_which_models_it_asked_and_when_it_asked_none"))
 def test_a_run_says_which_models_it_asked_and_when_it_asked_none(gate, providers: list, models: list, said: str):
     ran = gate({"prompts": ["a"], "providers": providers, "tests": [FINE]}, **{"r.yaml": "- reply: a\n"})
     assert (ran.code, ran.results["models"]) == (0, models)

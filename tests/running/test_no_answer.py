@@ -7,7 +7,7 @@ import pytest
 
 from support.each import table
 from support.fake_llm import FakeLlm, chat
-from support.vendors import claude, gemini, ollama, output_text, responses, said
+from support.vendors import made
 
 CALL = {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
 # Each of these would pass for an answer without the word.
@@ -36,25 +36,10 @@ def no_answer(ran, words: str) -> None:
     assert (summary["planned"], summary["passed"], summary["failed"], summary["errored"]) == (2, 0, 0, 2)
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("openai:chat:m", chat("")),
-        ("openai:chat:m", chat(" \n")),
-        ("openai:chat:m", chat("\u200b\ufeff\u2060")),
-        ("openai:chat:m", chat("", message={"reasoning_content": "I think so."})),
-        ("openai:chat:m", chat("", message={"content": [{"type": "thinking", "thinking": "so"}]})),
-        ("openai:chat:m", chat("", message={"tool_calls": []})),
-        ("anthropic:m", claude({"type": "text", "text": ""})),
-        ("google:m", gemini({"text": ""})),
-        ("google:m", gemini({"text": "hm", "thought": True})),
-        ("openai:responses:m", responses(said(output_text("")))),
-        ("ollama:m", ollama("")),
-    ],
-)
-def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
-    no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} answered with an empty text")
+@pytest.mark.parametrize(("words", "provider_id", "answer"), table(__file__, "no_answer"))
+def test_what_a_model_says_without_an_answer(gate, llm: FakeLlm, words: str, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: made(answer)
+    no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} {words}" if words.startswith("answered") else words)
 
 
 @pytest.mark.parametrize(
@@ -85,54 +70,6 @@ def test_a_transform_that_comes_out_empty(gate, llm: FakeLlm, where: str, code: 
 def test_a_tool_call_that_is_none(gate, llm: FakeLlm):
     llm.reply = lambda path, body: chat("", message={"tool_calls": [None]})
     no_answer(run(gate, one(llm, "openai:chat:m")), "answered with a tool call that is no object")
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("openai:chat:m", chat("", finish_reason="length")),
-        ("openai:chat:m", chat("", finish_reason="length", message={"content": None})),
-        ("anthropic:m", claude(stop_reason="max_tokens")),
-        ("google:m", gemini(finish="MAX_TOKENS")),
-    ],
-)
-def test_a_text_that_thinking_left_no_room_for(gate, llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
-    no_answer(run(gate, one(llm, provider_id)), "answered with an empty text at its token limit")
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("openai:chat:m", chat("I can", finish_reason="content_filter")),
-        ("openai:chat:m", (400, {"error": {"code": "content_filter", "message": "The prompt was filtered"}})),
-        ("anthropic:m", claude({"type": "text", "text": "I can"}, stop_reason="refusal")),
-        ("google:m", gemini(finish="SAFETY")),
-        ("google:m", {"promptFeedback": {"blockReason": "SAFETY"}}),
-        ("openai:responses:m", responses(status="incomplete", incomplete_details={"reason": "content_filter"})),
-    ],
-)
-def test_an_answer_that_a_filter_stopped(gate, llm: FakeLlm, provider_id: str, answer):
-    llm.reply = lambda path, body: answer
-    no_answer(run(gate, one(llm, provider_id)), "a content filter stopped the answer")
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("openrouter:m", chat("The beg", finish_reason="error")),
-        ("mistral:m", chat("The beg", finish_reason="error")),
-        ("openai:responses:m", responses(said(output_text("The beg")), status="in_progress")),
-        ("openai:responses:m", responses(said(output_text("The beg")), status="failed")),
-        ("openai:responses:m", responses(said(output_text("The beg")), status="cancelled")),
-        ("ollama:m", {**ollama("The beg"), "done": False}),
-        ("ollama:m", ollama("", done_reason="load")),
-        ("openai:chat:m", chat("The beg", finish_reason="a word that nobody knows")),
-    ],
-)
-def test_an_answer_that_was_broken_off(gate, llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
-    no_answer(run(gate, one(llm, provider_id)), "did not finish its answer")
 
 
 @pytest.mark.parametrize(
@@ -183,38 +120,15 @@ def test_a_script_that_says_nothing(gate):
 # --- what is an answer ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("openai:chat:m", chat("", message={"content": None, "refusal": "I will not."})),
-        ("openai:responses:m", responses(said({"type": "refusal", "refusal": "I will not."}))),
-        ("openai:chat:m", chat("I will not.")),
-        ("openai:chat:m", chat("The beg", finish_reason="length")),
-        ("openai:chat:m", chat("", message={"content": None, **CALL}, finish_reason="tool_calls")),
-        ("openai:chat:m", chat("", message={"content": "", **CALL}, finish_reason="tool_calls")),
-        ("anthropic:m", claude({"type": "tool_use", "name": "f", "input": {}}, stop_reason="tool_use")),
-        ("openai:chat:m", chat("yes", finish_reason=None)),
-        ("openai:chat:m", chat("yes", finish_reason="eos")),
-    ],
-)
+@pytest.mark.parametrize(("provider_id", "answer"), table(__file__, "refusals_in_words_cut_answers_and_tool_calls"))
 def test_refusals_in_words_cut_answers_and_tool_calls(gate, llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
+    llm.reply = lambda path, body: made(answer)
     ran = run(gate, one(llm, provider_id))
     assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        {"error": None, "answer": "yes"},
-        {"error": "a word that I was asked to explain", "answer": "yes"},
-        {"errors": [], "answer": "yes"},
-        b'{"a": 1}\n{"b": 2}\n',  # JSON lines under a JSON content type
-        b"{curly} words",
-        b"plain words",
-        b"0",
-        b"[]",
-    ],
+    "body", [*table(__file__, "bodies_that_say_something"), b'{"a": 1}\n{"b": 2}\n', b"{curly} words", b"plain words", b"0", b"[]"]
 )
 def test_bodies_that_say_something(gate, llm: FakeLlm, body):
     llm.reply = lambda path, request: body_as_text(body) if isinstance(body, bytes) and body.startswith(b"{curly") else (200, body)
@@ -242,20 +156,6 @@ def test_tool_calls_are_at_hand_for_a_transform(gate, llm: FakeLlm):
     ran = gate({"prompts": ["hi"], "providers": [one(llm, "openai:chat:m")], "tests": [test]})
     assert ran.code == 0, ran.grades
     assert any("\nf\n" in prompt for prompt in llm.prompts)
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "answer"),
-    [
-        ("anthropic:m", claude({"type": "text", "text": "I can"}, stop_reason="pause_turn")),
-        ("google:m", gemini({"text": "I can"}, finish="OTHER")),
-        ("google:m", gemini({"text": "I can"}, finish="MALFORMED_FUNCTION_CALL")),
-        ("openai:chat:m", chat("I can", finish_reason="insufficient_system_resource")),
-    ],
-)
-def test_an_answer_that_its_vendor_calls_unfinished(gate, llm: FakeLlm, provider_id: str, answer: dict):
-    llm.reply = lambda path, body: answer
-    no_answer(run(gate, one(llm, provider_id)), "did not finish its answer")
 
 
 PACKED = {

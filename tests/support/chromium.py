@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from support import packages
+from support.each import table
 
 AXE = "axe-core@4.14.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
+FLAGS = table(__file__, "FLAGS")
 DARK, LIGHT = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
 _SECONDS = 120
 

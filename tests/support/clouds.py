@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import trustme
 
+from support.each import filled, table
 from support.loopback import JsonHandler, listening
 
 IDENTITY = "https://pipelines.actions.example.com/abc/idtoken?api-version=2.0"
@@ -208,41 +209,9 @@ class Endpoint:
 
 
 EXCHANGE, JWT = "urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:token-type:jwt"
-OPENAI = Endpoint(
-    "auth.openai.com", "/oauth/token",
-    {"grant_type": EXCHANGE, "subject_token_type": JWT, "identity_provider_id": "idp_1", "service_account_id": "sa_1"},
-    "subject_token", "https://api.openai.com/v1", "openai-token-canary-0123456789",
-)  # fmt: skip
-ANTHROPIC = Endpoint(
-    "api.anthropic.com", "/v1/oauth/token",
-    {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "federation_rule_id": "fdrl_1",
-     "organization_id": "0-0-0", "service_account_id": "svac_1", "workspace_id": "wrkspc_1"},
-    "assertion", "https://api.anthropic.com", "sk-ant-oat01-token-canary-0123456789",
-    beta="oauth-2025-04-20,oidc-federation-2026-04-01",
-)  # fmt: skip
-OPENROUTER = Endpoint(
-    "openrouter.ai", "/api/v1/oauth/token",
-    {"grant_type": EXCHANGE, "subject_token_type": JWT, "federation_policy_id": "4b2f-1"},
-    "subject_token", "https://openrouter.ai", "openrouter-token-canary-0123456789", form=True, seconds=900,
-)  # fmt: skip
-ENTRA = Endpoint(
-    "login.microsoftonline.com", "/tenant-1/oauth2/v2.0/token",
-    {"grant_type": "client_credentials", "client_id": "client-1", "scope": "https://cognitiveservices.azure.com/.default",
-     "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
-    "client_assertion", "api://AzureADTokenExchange", "entra-token-canary-0123456789", form=True, seconds=3599,
-)  # fmt: skip
-ENDPOINTS = (OPENAI, ANTHROPIC, OPENROUTER, ENTRA)
-IDS = {
-    "openai": {"OPENAI_IDENTITY_PROVIDER_ID": "idp_1", "OPENAI_SERVICE_ACCOUNT_ID": "sa_1"},
-    "anthropic": {
-        "ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1",
-        "ANTHROPIC_ORGANIZATION_ID": "0-0-0",
-        "ANTHROPIC_SERVICE_ACCOUNT_ID": "svac_1",
-        "ANTHROPIC_WORKSPACE_ID": "wrkspc_1",
-    },
-    "openrouter": {"OPENROUTER_FEDERATION_POLICY_ID": "4b2f-1"},
-    "azure": {"AZURE_CLIENT_ID": "client-1", "AZURE_TENANT_ID": "tenant-1", "AZURE_OPENAI_API_HOST": "mine.openai.azure.com"},
-}
+ENDPOINTS = tuple(Endpoint(**row) for row in table(__file__, "ENDPOINTS"))
+OPENAI, ANTHROPIC, OPENROUTER, ENTRA = ENDPOINTS
+IDS = table(__file__, "IDS")
 
 
 def world(*endpoints: Endpoint, answer: Callable[[Seen], Answer]) -> Callable[[Seen], Answer]:
@@ -269,19 +238,8 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 def google_file(account: str = ACCOUNT, **more: Any) -> dict:
     """What google-github-actions/auth writes."""
     asks = f"{IDENTITY}&audience=https%3A%2F%2Fiam.googleapis.com%2F{PROVIDER[21:].replace('/', '%2F')}"
-    return {
-        "type": "external_account",
-        "audience": PROVIDER,
-        "subject_token_type": JWT,
-        "token_url": "https://sts.googleapis.com/v1/token",
-        "credential_source": {
-            "url": asks,
-            "headers": {"Authorization": f"bearer {REQUEST_TOKEN}"},
-            "format": {"type": "json", "subject_token_field_name": "value"},
-        },
-        **({"service_account_impersonation_url": account} if account else {}),
-        **more,
-    }
+    own = {"service_account_impersonation_url": account} if account else {}
+    return {**filled(__file__, "google", asks=asks, provider=PROVIDER, jwt=JWT, token=REQUEST_TOKEN), **own, **more}
 
 
 def google(seen: Seen) -> Answer | None:

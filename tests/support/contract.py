@@ -15,22 +15,12 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from support import openapi
+from support.each import table
 from support.installed import NotToBeHadError
 
 SERVERS = ("api.github.com", "ghes-3.17")
 # All that we ask: what is not here has not been looked at, whatever GitHub can do.
-OPERATIONS = (
-    "GET /user",
-    "GET /repos/{owner}/{repo}/issues/{issue_number}/comments",
-    "POST /repos/{owner}/{repo}/issues/{issue_number}/comments",
-    "GET /repos/{owner}/{repo}/issues/{issue_number}/timeline",
-    "GET /repos/{owner}/{repo}/issues/comments/{comment_id}",
-    "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}",
-    "DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}",
-    "GET /repos/{owner}/{repo}/pulls",
-    "GET /repos/{owner}/{repo}/pulls/{pull_number}",
-    "GET /repos/{owner}/{repo}/pulls/{pull_number}/files",
-)
+OPERATIONS = table(__file__, "OPERATIONS")
 GRAPHQL = "POST /graphql"  # is in no OpenAPI document
 WHOSE_TOKEN = {"query": "{viewer{login}}"}
 LONGEST = 65_536  # characters of a comment

@@ -18,6 +18,7 @@ from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, O
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Policy, Rule, Select
 from support import samples
+from support.each import table
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screens"
 CONFIG = "evals/support.yaml"
@@ -37,14 +38,7 @@ MADE = Made(
     titles={CONFIG: "Answers of the support desk"},
     options=("--grader", "openai:chat:gpt-5-mini"),
 )
-TOPICS = (
-    ("Refund after 30 days", "May I return a kettle that I bought six weeks ago?", "Returns are taken for 30 days."),
-    ("Delivery abroad", "Do you deliver to Norway, and what does it cost?", "Delivery to Norway costs 19 euros."),
-    ("Broken on arrival", "The lamp came broken. Who pays for sending it back?", "We pay for the way back."),
-    ("Change of address", "I moved yesterday; where does my parcel go now?", "It goes to the address of the order."),
-    ("Gift card", "Can I pay half with a gift card and half by invoice?", "A gift card may be combined with an invoice."),
-    ("Warranty", "How long is the warranty of your coffee machines?", "Coffee machines have three years."),
-)
+TOPICS = table(__file__, "TOPICS")
 
 
 def _grade(outcome: Outcome, line: int, kind: str = "factuality", status: str = "", **more: object) -> Grade:

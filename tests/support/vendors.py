@@ -103,3 +103,23 @@ def converse(*content: dict, stop: str = "end_turn", **more) -> dict:
 
 def ollama(content: str, done_reason: str = "stop", **message) -> dict:
     return {**table(__file__, "ollama"), "message": {"role": "assistant", "content": content, **message}, "done_reason": done_reason}
+
+
+def made(written: Any) -> Any:
+    """A body as a table has it: as it is written, `{status: 400, body: {}}`, or `{claude: [its arguments], more: keys}`."""
+    builders = {
+        "chat": chat,
+        "claude": claude,
+        "gemini": gemini,
+        "responses": responses,
+        "converse": converse,
+        "ollama": ollama,
+        "said": said,
+    }
+    builders["output_text"] = output_text
+    if isinstance(written, dict) and written.keys() == {"status", "body"}:
+        return written["status"], written["body"]
+    if not isinstance(written, dict) or not written.keys() & builders.keys():
+        return written
+    name, *_ = written
+    return builders[name](*map(made, written[name]), **{key: value for key, value in written.items() if key != name})
