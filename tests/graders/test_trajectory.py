@@ -195,8 +195,24 @@ def test_calls_that_a_model_bundles_are_calls(gate, llm):
     assert outcome(gate, llm, "not-trajectory:tool-used", "refund", bundle) == "fail"
     wanted = {"name": "refund", "args": {"order": 7}}
     assert outcome(gate, llm, "trajectory:tool-args-match", wanted, bundle) == "pass"
-    unread = [call("multi_tool_use.parallel", tool_uses=[{"recipient_name": 7}])]
-    assert outcome(gate, llm, "not-trajectory:tool-used", "refund", unread) == "error"
+    inner = {"recipient_name": "functions.multi_tool_use.parallel", "parameters": {"tool_uses": [refund]}}
+    for name in ("functions.multi_tool_use.parallel", "multi_tool_use.parallel"):
+        for use in (refund, inner, {**inner, "parameters": json.dumps(inner["parameters"])}):
+            nested = [call(name, tool_uses=[use])]
+            assert outcome(gate, llm, "not-trajectory:tool-used", "refund", nested) == "fail", nested
+        unread = [call(name, tool_uses=[{"recipient_name": 7}])]
+        assert outcome(gate, llm, "not-trajectory:tool-used", "refund", unread) == "error"
+
+
+def test_both_fields_of_a_message_tell_calls_and_a_call_with_two_names_tells_none(gate, llm):
+    message = {"content": None, "tool_calls": [call("ls")], "function_call": {"name": "rm", "arguments": "{}"}}
+    llm.reply = lambda path, body: chat("", message=message, finish_reason="tool_calls")
+    check = {"type": "not-trajectory:tool-used", "value": "rm"}
+    ran = gate({"prompts": ["go"], "providers": [llm.spec()], "tests": [{"assert": [check]}]})
+    assert ran.grades[0]["outcome"] == "fail"
+    assert [json.loads(ran.cases[0]["output"])[1]] == [message["function_call"]]
+    assert recorded(gate, {"providerOutput": message, "assert": [check]})["outcome"] == "fail"
+    assert outcome(gate, llm, "not-trajectory:tool-used", "rm", [{**call("ls"), "name": "rm"}]) == "error"
 
 
 NAMELESS = ["", " ", None, "rm ", "rm -rf", "tools.rm", "default_api:rm", "r\u043c", "rm\u200b", "functions. rm", "functions."]

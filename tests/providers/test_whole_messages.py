@@ -103,6 +103,9 @@ WHOLE = [
         {"type": "function_call_output", "call_id": "c1", "output": "sent on itday"},
         {"type": "function_call_output", "call_id": "c2", "output": "9 to 5"},
     ]),
+    ("openai", [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}}]}], [
+        {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL, "detail": "low"}]},
+    ]),
     ("anthropic", CLAUDE, (CLAUDE[0]["content"], CLAUDE[1:])),
     ("google", [{"role": "system", "content": "s"}, *GEMINI], (
         {"parts": [{"text": "s"}]}, [{"role": "user", "parts": GEMINI[0]["content"]}],
@@ -117,6 +120,13 @@ def test_a_chat_is_sent_whole(gate, llm: FakeLlm, vendor, prompt, expected):
     assert SENT[vendor](llm.bodies[-1]) == expected
 
 
+OTHERS = ("google", "ollama", "bedrock", "openai")
+
+
+def part(**keys: object) -> list[dict]:
+    return [{"role": "user", "content": [keys, {"type": "text", "text": "what?"}]}]
+
+
 UNSENDABLE = [
     (SENT, [{"role": "user", "content": [{"type": "text", "text": "what?"}, SOUND]}], "a part `input_audio`"),
     (SENT, [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}], "a part `file`"),
@@ -126,7 +136,20 @@ UNSENDABLE = [
     (SENT, [{"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "custom", "custom": {}}]}, CHAT[1]], "`tool_calls`"),
     (SENT, [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}, CHAT[1]], "`function_call`"),
     (SENT, [CHAT[1], {"role": "tool", "content": "x"}], "a `tool` message without"),
-    (("google",), [CHAT[1], CHAT[3]], "no call before has the id `c1`"),
+    (("google", "ollama"), [CHAT[1], CHAT[3]], "no call before has the id `c1`"),
+    (("google", "ollama"), [CHAT[1], {**CHAT[3], "name": "look_up"}], "no call before has the id `c1`"),
+    (("anthropic", "bedrock", "openai"), [CHAT[1], CHAT[2], {**CHAT[3], "name": "other"}], "`name` of a `tool` message"),
+    (("anthropic", "openai"), part(text="A", toolResult={"toolUseId": "t"}), "`toolResult` in a part `text`"),
+    (("anthropic", "openai", "ollama"), part(text="A", inlineData={"data": "AA=="}), "`inlineData` in a part `text`"),
+    (("anthropic", "google", "ollama", "openai"), part(image={"source": {"bytes": DATA, "s3Location": {"uri": "s3://b"}}}), "`s3Location`"),
+    (OTHERS, part(type="text", text="A", document="X"), "`document` in a part `text`"),
+    (OTHERS, part(type="text", text="A", image_url={"url": PIXEL}), "`image_url` in a part `text`"),
+    (OTHERS, part(type="text", text="A", cache_control={"type": "ephemeral"}), "`cache_control` in a part `text`"),
+    (OTHERS, part(type="text", text="A", citations=[{"x": 1}]), "`citations` in a part `text`"),
+    (("anthropic", "google", "ollama", "bedrock"), part(type="image_url", image_url={"url": PIXEL, "detail": "low"}), "`detail` in a part"),
+    (OTHERS, part(**PICTURE, cache_control={"type": "ephemeral"}), "`cache_control` in a part `image`"),
+    (SENT, [CHAT[1], {**CHAT[2], "tool_calls": [{**CALLS[0], "extra": "x"}]}], "`extra` in `tool_calls`"),
+    (SENT, [CHAT[1], {**CHAT[2], "tool_calls": [{**CALLS[0], "function": {**CALLS[0]["function"], "strict": True}}]}], "`strict` in `tool_calls`"),
     (("ollama",), [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.example/i.png"}}]}], "as data"),
 ]  # fmt: skip
 
@@ -147,6 +170,14 @@ def test_a_call_before_the_turns_is_sent(gate, llm: FakeLlm):
     ran = gate(written, **{"p.json": json.dumps(CHAT)})
     assert ran.code == 0, ran.err
     assert [message["role"] for message in llm.bodies[-1]["messages"]] == ["user", "assistant", "user", "user"]
+
+
+def test_calls_of_the_user_are_a_mistake(gate, llm: FakeLlm):
+    written = config("openai", llm)
+    written["tests"][0]["turns"] = [{"role": "user", "content": "And now?", "tool_calls": CALLS}]
+    ran = gate(written, **{"p.json": json.dumps(CHAT)})
+    assert (ran.code, llm.requests) == (2, [])
+    assert "a turn of the user has `tool_calls`" in ran.err
 
 
 def test_a_grading_prompt_with_calls_is_a_mistake(gate, llm: FakeLlm):

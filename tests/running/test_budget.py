@@ -174,6 +174,20 @@ def test_dollars_are_overshot_by_one_call_at_most(llm, gate, at_once):
     assert ended(ran) == {"not run: the budget of 0.5 USD is used up"}
 
 
+def test_each_model_has_a_price_of_its_own(llm, gate):
+    """A cheap target (0.0001 USD a call) says nothing of a dear grader (0.10 USD)."""
+    llm.reply = passing
+    llm.latency = 0.02
+    for grader in (0.1, 0.0001):  # and the other way round: a dear target and a cheap grader
+        llm.requests.clear()
+        written = config(llm, 60)
+        written["providers"] = [llm.spec(cost=(0.1001 - grader) / 60)]
+        written["defaultTest"] = {"options": {"provider": llm.spec("judge", cost=grader / 60)}}
+        ran = gate(written, "--max-usd", "0.5", "-j", "50")
+        assert (ran.code, ran.results["budget"]["usd"] <= 0.61) == (3, True), ran.results["budget"]
+        assert 4 <= sum((body["model"] == "judge") == (grader == 0.1) for body in llm.bodies) <= 6
+
+
 COUNTS = [*table(__file__, "COUNTS"), {"prompt_tokens": 10**400, "completion_tokens": 2}]  # fmt: skip
 
 

@@ -56,9 +56,9 @@ class Completions(Shape):
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        called = message.get("tool_calls") or message.get("function_call")
-        # The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
-        written = called if isinstance(called, list) else [called] if called else []
+        # The tool calls of a message, and its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
+        fields = [message[key] for key in ("tool_calls", "function_call") if message.get(key)]
+        written = [call for field in fields for call in (field if isinstance(field, list) else [field])]
         calls = objects(written)
         if len(calls) < len(written):
             raise NoOutput("with a tool call that is no object")
@@ -75,7 +75,7 @@ class Completions(Shape):
         if isinstance(content, list):
             text = "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
         if any(calls) and not text:
-            text = as_text(called)
+            text = as_text(fields[0] if len(fields) == 1 else written)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
         return ModelOutput(text or "", finish, finish == "content_filter", calls)

@@ -42,6 +42,7 @@ class Taken:
     """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
 
     Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.
+    A message, a part or a call of another form is taken only if each of its keys is sent.
     """
 
     vendor: str
@@ -49,6 +50,8 @@ class Taken:
     system: tuple[str, ...] = ()
     typed: bool = True
     images_first: bool = True  # where a message has images beside its text
+    by_name: bool = False  # results name their function, in place of the id of the call
+    detailed: str = ""  # the type of its images, where these may have OpenAI's ``detail``
 
     def split(self, messages: Sequence[Message]) -> tuple[Parts, list[tuple[str, Parts]]]:
         """The system's parts, and role and parts of each other message. Raises ProviderError.
@@ -92,8 +95,13 @@ class Taken:
             parts = [*(part for part in parts if part), *map(self._call, calls if isinstance(calls, list) else [calls])]
         elif message.role == "tool":
             key, name = str(written.pop("tool_call_id", "")), written.pop("name", "") or written.pop("tool_name", "")
-            if not (key or name) or message.images or not (isinstance(content, str) or all(map(chat.text_of, content or ()))):
+            plain = isinstance(content, str) or all(chat.text_of(part) and not chat.unread(part) for part in content or ())
+            if not (key or name) or message.images or not plain:
                 raise self._refusal("a `tool` message without a `tool_call_id` and a text")
+            if self.by_name and key and key not in names:
+                raise self._refusal(f"the result of a call that is not there: no call before has the id `{excerpt(key, 60)}`")
+            if name and not self.by_name and name != names.get(key):
+                raise self._refusal("`name` of a `tool` message")
             parts = [ToolResult(key, str(name or names.get(key, "")), message.content)]
         if written or message.role == "function":
             raise self._refusal(f"`{excerpt(str(next(iter(written), message.role)), 60)}` of a chat message")
@@ -107,15 +115,23 @@ class Taken:
         if self._is_one(part, self.own):
             return part
         image, text = chat.image_of(part), chat.text_of(part)
+        kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
             known = ", ".join(f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own)))
-            kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
             raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
-        return Image(image) if image else text or ""
+        more = chat.unread(part, bool(self.detailed))
+        if more:
+            raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
+        inner = part.get("image_url")
+        detail = inner.get("detail") if self.detailed and isinstance(inner, Mapping) else None
+        return text if text is not None else {"type": self.detailed, "image_url": image, "detail": detail} if detail else Image(image)
 
     def _call(self, call: Any) -> ToolCall:
         function = call.get("function") if isinstance(call, Mapping) and call.get("type", "function") == "function" else None
         function = function if isinstance(function, Mapping) else {}
+        more = function and chat.beyond(call, {"id": None, "type": None, "function": {"name": None, "arguments": None}})
+        if more:
+            raise self._refusal(f"`{excerpt(more, 60)}` in `tool_calls`")
         name, arguments = function.get("name"), function.get("arguments") or {}
         try:
             arguments = json.loads(arguments) if isinstance(arguments, str) else arguments

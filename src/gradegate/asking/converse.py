@@ -184,7 +184,7 @@ def _block(part: Part) -> JsonObject:
         case ToolResult():
             return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
     encoded = chat.image_of(part)  # which may be a data URI in place of the base64 text
-    return _image(encoded) if encoded else part
+    return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
 
 
 def _image(image: str) -> Mapping[str, Any]:

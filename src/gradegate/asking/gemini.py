@@ -24,7 +24,6 @@ from gradegate.asking.shape import (
     picked,
     total,
 )
-from gradegate.errors import ProviderError, Trouble
 from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
@@ -35,7 +34,7 @@ GENERATION = tuple(
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
 BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
 _OWN = "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split()
-_TAKEN = Taken("Gemini", (*_OWN,), ("text",), typed=False, images_first=False)
+_TAKEN = Taken("Gemini", (*_OWN,), ("text",), typed=False, images_first=False, by_name=True)
 OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
 
 
@@ -117,8 +116,6 @@ def _part(part: Part) -> JsonObject:
             return {"text": part}
         case ToolCall():
             return {"functionCall": {"name": part.name, "args": part.arguments}}
-        case ToolResult() if part.name:
-            return {"functionResponse": {"name": part.name, "response": {"output": part.content}}}
         case ToolResult():
-            raise ProviderError(f"Gemini takes the name of a tool, and no call before has the id `{part.id}`", Trouble.SETUP)
+            return {"functionResponse": {"name": part.name, "response": {"output": part.content}}}
     return part

@@ -22,7 +22,8 @@ SENT = tuple(
     "prompt_cache_retention moderation context_management access_programs "
     "safety_identifier top_logprobs conversation".split()
 )
-_TAKEN = Taken("OpenAI's Responses API", ("input_text", "input_image", "input_file", "output_text", "refusal"), images_first=False)
+_OWN = ("input_text", "input_image", "input_file", "output_text", "refusal")
+_TAKEN = Taken("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 

@@ -29,16 +29,16 @@ def uniform(call: JsonObject) -> dict[str, Any]:
     """``{"id", "type": "function", "function": {"name", "arguments"}}``, where the arguments are JSON text.
 
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
-    no name at all has an empty one.
+    no name at all, or two, has an empty one.
     """
     kind, inner = call.get("type"), _inside(call)
-    name = next((inner[key] for key in _NAMES if inner.get(key) is not None), None)
+    found = [*names(call)]
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": name if isinstance(name, str) else "" if kind in _FUNCTIONS else str(kind).removesuffix("_call"),
+            "name": found[0] if len(found) == 1 else "" if found or kind in _FUNCTIONS else str(kind).removesuffix("_call"),
             "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
         },
     }
@@ -67,10 +67,9 @@ def written(text: str) -> list[dict[str, Any]] | None:
 def told(value: Any) -> list[dict[str, Any]] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
-        inside = next((value[key] for key in (CALLS, "function_call") if value.get(key)), None)
-        if isinstance(value.get("toolCall"), Mapping):
-            inside = value["toolCall"].get("functionCalls")
-        value = value if inside is None else inside
+        vendors = value["toolCall"].get("functionCalls") if isinstance(value.get("toolCall"), Mapping) else None
+        fields = [field for field in (value.get(CALLS), value.get("function_call"), vendors) if field]
+        value = [call for field in fields for call in (field if isinstance(field, list) else [field])] or value
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [uniform(item) for item in items] if items and all(map(_is_call, items)) else None
 

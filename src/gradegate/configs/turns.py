@@ -85,6 +85,8 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
         for item in written
     )
     pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
+    if keys.role == "user" and keys.tool_calls:
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, "give them with the turn of the assistant that called")
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, documents, pictures)
     calls = [uniform(call) for call in keys.tool_calls]

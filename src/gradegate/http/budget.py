@@ -1,13 +1,16 @@
 """What a run may take: requests, dollars and seconds. A request is counted before it is sent, under one lock.
 
-Of dollars each request in flight reserves the price of the dearest that the run knows, so they are overshot by one request at most.
+Of dollars each request in flight reserves the price of its model's dearest that has ended. Until one has, a model has one
+request in flight, which reserves the dearest price of any model. The last request of a budget is sent alone, so dollars are
+overshot by its price, and by what first requests of a model, and requests dearer than all before, cost beyond what they reserved.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -40,8 +43,8 @@ class Budget:
         self._lock = threading.Condition()
         self._calls = 0
         self._usd = Fraction()
-        self._in_flight = 0  # requests whose price is not told yet
-        self._dearest: Fraction | None = None
+        self._in_flight = Counter[Hashable]()  # requests whose price is not told yet, by model
+        self._dearest: dict[Hashable, Fraction] = {}
         self._unknown = self._stopped = False
         self._started: float | None = None
         self._why = ""
@@ -50,10 +53,10 @@ class Budget:
         """The run begins now."""
         self._started = time.monotonic()
 
-    def take(self) -> None:
-        """Count a request that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
+    def take(self, model: Hashable = None) -> None:
+        """Count a request to a model that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
         with self._lock:
-            while not (used_up := self._used_up()) and not self._suffices():
+            while not (used_up := self._used_up()) and not self._suffices(model):
                 self._lock.wait(_LOOK_EVERY)  # for a price; seconds run meanwhile
                 if self._stopped:
                     raise stopped()
@@ -61,16 +64,16 @@ class Budget:
                 self._why = self._why or used_up
                 raise ProviderError(f"not run: the budget of {used_up} is used up", Trouble.STOPPED)
             self._calls += 1
-            self._in_flight += 1
+            self._in_flight[model] += 1
 
-    def spend(self, usage: Usage, ended: int = 1) -> None:
+    def spend(self, usage: Usage, ended: int = 1, model: Hashable = None) -> None:
         """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
         with self._lock:
-            self._in_flight -= ended
+            self._in_flight[model] -= ended
             self._usd += exact(usage.cost)
             self._unknown = self._unknown or bool(usage.unpriced)
             if usage.calls and not usage.unpriced:
-                self._dearest = max(self._dearest or Fraction(), exact(usage.cost))
+                self._dearest[model] = max(self._dearest.get(model, Fraction()), exact(usage.cost))
             self._lock.notify_all()
 
     def stop(self) -> None:
@@ -96,10 +99,14 @@ class Budget:
         with self._lock:
             return BudgetReport(self.limits, self._calls, float(self._usd), self._why)
 
-    def _suffices(self) -> bool:
-        if self.limits.usd is None or self._in_flight <= 0:
+    def _suffices(self, model: Hashable) -> bool:
+        if self.limits.usd is None or self._in_flight.total() <= 0:
             return True
-        return self._dearest is not None and self._usd + (self._in_flight + 1) * self._dearest <= exact(self.limits.usd)
+        if not self._dearest or (model not in self._dearest and self._in_flight[model] > 0):
+            return False
+        highest = max(self._dearest.values())
+        reserved = sum(count * self._dearest.get(it, highest) for it, count in (self._in_flight + Counter([model])).items())
+        return self._usd + reserved <= exact(self.limits.usd)
 
     def _used_up(self) -> str:
         """The limit that is reached, as people read it; an empty string while there is something left."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -124,7 +124,7 @@ class Client:
         self.guard.check_field(url, headers, field)
         ask = replace(ask, headers={**field, **headers})
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
-            response = self._send(ask, time.monotonic() + (timeout or self.timeout))
+            response = self._send(ask, time.monotonic() + (timeout or self.timeout), question.model if question else None)
         if question:
             question.heard(response)
         return response
@@ -140,16 +140,16 @@ class Client:
         if aside is not None:
             aside.stop()
 
-    def _send(self, ask: Ask, deadline: float) -> Response:
+    def _send(self, ask: Ask, deadline: float, model: Hashable = None) -> Response:
         left = 0 if self._hosts.is_down(ask.host) else self.retries
         pause = self.first_pause
         while True:
             asked = time.monotonic()
-            self.budget.take()  # each try is a request that may cost
+            self.budget.take(model)  # each try is a request that may cost
             deadline += time.monotonic() - asked
             answer = self._try(ask, deadline)
             if not isinstance(answer, Response) or not 200 <= answer.status < 300:
-                self.budget.spend(NO_USAGE)
+                self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not retries.passes(answer):
                 self._hosts.answered(ask.host)
                 return answer

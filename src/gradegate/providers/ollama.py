@@ -28,7 +28,7 @@ OPTIONS = tuple(
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
-_TAKEN = Taken("Ollama")
+_TAKEN = Taken("Ollama", by_name=True)
 BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
@@ -135,7 +135,7 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     results = [part for part in parts if isinstance(part, ToolResult)]
-    yield from ({"role": "tool", "content": it.content, **({"tool_name": it.name} if it.name else {})} for it in results)
+    yield from ({"role": "tool", "content": it.content, "tool_name": it.name} for it in results)
     if not results:
         texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
         calls = [{"function": {"name": part.name, "arguments": part.arguments}} for part in parts if isinstance(part, ToolCall)]

@@ -34,6 +34,10 @@ class Questioned(Protocol):
     repeatable: bool
     budget: Budget
 
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """US dollars per token read and written."""
+
 
 @dataclass(eq=False)
 class Occasion:
@@ -106,6 +110,7 @@ class Question:
 
     def __init__(self, provider: Questioned, occasion: Occasion | None) -> None:
         self._provider = provider
+        self.model = provider.name, provider.rates  # as budgets tell models apart
         self._occasion = occasion
         self._found = 0
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
@@ -148,7 +153,7 @@ class Question:
             self._occasion.replies.save(usage.cost)
             return Usage(cached=self._found, saved=usage.cost)
         if not self._paid:
-            self._provider.budget.spend(usage, self._unpaid)
+            self._provider.budget.spend(usage, self._unpaid, self.model)
             self._unpaid = 0
         return usage
 
@@ -157,7 +162,7 @@ class Question:
         if self._unpaid:
             self._unpaid -= 1
             self._paid = True
-            self._provider.budget.spend(usage)
+            self._provider.budget.spend(usage, model=self.model)
 
     def keep(self) -> None:
         """The reply holds what was asked for: a later run may have it."""

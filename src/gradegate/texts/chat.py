@@ -110,3 +110,28 @@ def image_of(part: Mapping[str, Any]) -> str:
     if source.get("type") == "base64" and isinstance(source.get("data"), str):
         return f"data:{source.get('media_type')};base64,{source['data']}"
     return str(source.get("url") or "")
+
+
+def unread(part: Mapping[str, Any], detailed: bool = False) -> str:
+    """A key of a text or an image part that says something beside them; empty for none. ``detailed``: the detail of an image is read."""
+    known: Mapping[str, Any] = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
+    if text_of(part) is not None:
+        known = {"text": None}
+    elif part.get("type") is None:
+        known = {"image": {"format": None, "source": {"bytes": None}}}
+    elif part["type"] == "image":
+        data = ("media_type", "data") if part["source"].get("type") == "base64" else ("url",)
+        known = {"source": dict.fromkeys(("type", *data))}
+    return beyond(part, {"type": None, **known})
+
+
+def beyond(value: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """The first key, at any depth, that has a value and is not known; where None is known, anything is. Empty for none."""
+    for key, inner in value.items():
+        if key not in known and inner:
+            return str(key)
+        deeper = known.get(key)
+        more = beyond(inner, deeper) if deeper is not None and isinstance(inner, Mapping) else ""
+        if more:
+            return more
+    return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -66,18 +66,13 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     untold = transcript.metadata.get(UNTOLD)
     if untold:
         raise NoVerdict(str(untold))
-    said = [turn for turn in transcript.turns if turn.role == "assistant"]
-    told = [turn.metadata.get(CALLS) for turn in said]
-    if not any(isinstance(item, list) for item in told) and transcript.metadata.get(CALLS) is not None:
-        told = [transcript.metadata[CALLS]]
-    if any(isinstance(item, list) for item in told):
-        return [call for item in told if isinstance(item, list) for one in item for call in (one, *_bundled(one))]
+    told: list[Any] = [turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"]
+    lists = [item for item in told if isinstance(item, list)] or [it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)]
     finish = transcript.metadata.get("finish_reason")
-    if finish == "tool_calls":
+    if finish == "tool_calls" and not lists:
         raise NoVerdict(ENDED)
-    if finish:
-        return []
-    return written(transcript.output)
+    outer = [call for item in lists for call in item] if lists else [] if finish else written(transcript.output)
+    return outer and [call for one in outer for call in _opened(one)]
 
 
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
@@ -119,17 +114,21 @@ def named(call: JsonObject) -> tuple[str, str]:
     return str(function.get("name") or ""), str(function.get("arguments") or "")
 
 
-def _bundled(call: JsonObject) -> Sequence[JsonObject]:
-    """The calls inside one of `multi_tool_use.parallel`, which models of OpenAI make up. Raises NoVerdict where they are unread."""
+def _opened(call: JsonObject) -> Iterator[JsonObject]:
+    """A call, then those inside it where it is one of `multi_tool_use.parallel`, which models of OpenAI make up, at any depth.
+
+    Raises NoVerdict where they are unread; `arguments` bounds the depth.
+    """
+    yield call
     name, text = named(call)
-    if name != _BUNDLE:
-        return ()
-    try:
-        given = arguments(name, text)
-        inside = [(it["recipient_name"].removeprefix(_NAMESPACE), it["parameters"]) for it in given["tool_uses"]]
-    except (ValueError, TypeError, KeyError, AttributeError) as e:
-        raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
-    return [uniform({"name": name, "arguments": parameters}) for name, parameters in inside]
+    if name.removeprefix(_NAMESPACE) == _BUNDLE:
+        try:
+            uses = arguments(name, text)["tool_uses"]
+            inside = [uniform({"name": it["recipient_name"].removeprefix(_NAMESPACE), "arguments": it["parameters"]}) for it in uses]
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
+        for one in inside:
+            yield from _opened(one)
 
 
 def arguments(name: str, text: str) -> Any:
