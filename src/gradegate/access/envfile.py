@@ -1,21 +1,14 @@
-"""Reads files of environment variables as dotenv does: ``NAME=value`` a line, ``export`` before it, quotes around the value."""
+"""Reads files of environment variables as python-dotenv does: ``NAME=value`` a line, ``export`` before it, quotes around the value."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake, Origin
 
 MAX_SIZE = 1024 * 1024  # bytes
-_LINE = re.compile(
-    r"""[^\S\n]*(?:export[^\S\n]+)?(?P<name>[A-Za-z_][\w.-]*)[^\S\n]*[=:][^\S\n]*
-    (?:"(?P<double>(?:[^"\\]|\\.)*+)"|'(?P<single>[^']*+)'|`(?P<back>[^`]*+)`|(?P<plain>[^\n#]*+))
-    [^\S\n]*(?:\#[^\n]*)?(?:\n|\Z)""",
-    re.VERBOSE | re.ASCII | re.DOTALL,
-)
-_BLANK = re.compile(r"[^\S\n]*(?:#[^\n]*)?(?:\n|\Z)")
 
 
 def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
@@ -52,28 +45,18 @@ def _read(path: Path, written: str) -> str:
 
 def parse(text: str, file: str) -> dict[str, str]:
     """The variables of a file. Raises ConfigError with every line that is none."""
+    from dotenv.parser import parse_stream
+
     found: dict[str, str] = {}
     mistakes: list[Mistake] = []
-    at = line = counted = 0
-    while at < len(text):
-        match = _LINE.match(text, at) or _BLANK.match(text, at)
-        if match is None or match.end() == at:
-            line, counted = line + text.count("\n", counted, at), at
-            mistakes.append(Mistake("the line is no variable", Origin(file, line + 1), "write NAME=value"))
-            at = (text.find("\n", at) + 1) or len(text)
-            continue
-        at = match.end()
-        found |= dict(_variable(match))
+    for line in parse_stream(StringIO(text)):
+        at = Origin(file, line.original.line)
+        if line.value and line.value.startswith("`"):
+            mistakes.append(Mistake("the value stands in backticks", at, "put it in single quotes"))
+        elif line.key and line.value is not None:
+            found[line.key] = line.value
+        elif line.key or line.error:
+            mistakes.append(Mistake("the line is no variable", at, "write NAME=value"))
     if mistakes:
         raise ConfigError(*mistakes)
     return found
-
-
-def _variable(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    groups = match.groupdict()
-    if "name" not in groups:
-        return
-    value = next(groups[kind] for kind in ("double", "single", "back", "plain") if groups[kind] is not None)
-    if groups["double"] is not None:
-        value = value.replace("\\n", "\n").replace("\\r", "\r")
-    yield groups["name"], value.strip() if groups["plain"] is not None else value
