@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from typing import Any
+
+import yaml
 
 from gradegate.errors import Mistake, Origin
 
 _BEFORE, _AFTER = 60, 40  # characters that are shown around the mark
-_QUOTE = "put the text in quotes"
-_INSIDE = "a text in it that holds a quotation mark, a comma or a brace stands in quotes"
 # Version control leaves these in a file of which both sides changed the same lines.
 _MERGE = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
-# By a part of what the parser says: what is wrong, what to do, and whether that is where the parser gave up, or where it began.
-_WORDS = (
-    ("scanning a quoted scalar", "a quotation mark is opened here and not closed", "close it", True),
-    ("unknown escape", "in double quotes, a backslash begins a sign that YAML does not know",
-     "write the backslash twice, or use single quotes", False),
-    ("expected ',' or ']'", "a list is opened here and not closed, or lacks a comma",
-     f"write commas between its items, and close it with ]; {_INSIDE}", True),
-    ("expected ',' or '}'", "a mapping is opened here and not closed, or lacks a comma",
-     "write commas between its keys, and close it with }; " + _INSIDE, True),
-    ("mapping values are not allowed", "a colon stands where no key is expected",
-     f"{_QUOTE} if the colon belongs to it; else indent the line like its neighbours", False),
-    ("parsing a block mapping", "this line is indented unlike the keys above", "indent it like its neighbours", False),
-    ("parsing a block collection", "this line is no item of the list above", "begin it with `- `, or indent it less", False),
-    ("sequence entries are not allowed", "an item of a list cannot stand here", "put it on a line of its own", False),
-    ("could not find expected ':'", "this line has no `: ` after its key", "write `key: value`", True),
-    ("flow node", "a value is missing here", "write it, or close what is open", False),
-    ("document start", "the text goes on after its end", "indent what belongs to it", False),
-    ("scanning a tag", "a `!` begins a tag of YAML here, and none is known", _QUOTE, True),
-    ("scanning an alias", "a `*` begins the name of an anchor here, and no name follows", _QUOTE, True),
-    ("anchor", "a `&` or a `*` begins a name here that is none", _QUOTE, False),
-    ("directive", "a `%` cannot begin a line", _QUOTE, False),
-)  # fmt: skip
 
 
 def mistake(text: str, file: str, error: Any) -> Mistake:
@@ -50,21 +29,18 @@ def mistake(text: str, file: str, error: Any) -> Mistake:
     if "\t" in line[: mark.column + 1] and not line[: mark.column + 1].strip():
         return _at(file, mark, line, "a tab indents this line, and YAML takes spaces alone", "indent it with spaces")
     if "cannot start any token" in said:
-        what = f"{_sign(line[mark.column : mark.column + 1])} cannot begin a value"
-        return _at(file, mark, line, what, _QUOTE)
-    for part, what, cure, at_start in _WORDS:
-        if part in said:
-            mark = error.context_mark if at_start and error.context_mark else mark
-            return _at(file, mark, _line(lines, mark), what, cure)
+        sign = line[mark.column : mark.column + 1]
+        shown = "a tab" if sign == "\t" else f"`{sign}`" if sign.isprintable() else "this sign"
+        return _at(file, mark, line, f"{shown} cannot begin a value", "put the text in quotes")
+    for words in yaml.safe_load(resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8")):
+        if words["said"] in said:
+            mark = error.context_mark if words["at"] == "start" and error.context_mark else mark
+            return _at(file, mark, _line(lines, mark), words["what"], words["cure"])
     return _at(file, mark, line, said, "correct the YAML here")
 
 
 def _line(lines: list[str], mark: Any) -> str:
     return lines[mark.line] if mark.line < len(lines) else ""
-
-
-def _sign(character: str) -> str:
-    return "a tab" if character == "\t" else f"`{character}`" if character.isprintable() else "this sign"
 
 
 def _at(file: str, mark: Any, line: str, what: str, cure: str) -> Mistake:
