@@ -11,7 +11,8 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.response import Response, check_depth, unique
+from gradegate.files.jsonreader import strict
+from gradegate.http.response import Response
 from gradegate.texts.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps
 from gradegate.values.conversation import IS_DATA, RAW
@@ -37,9 +38,7 @@ class _Path:
         if self.steps is None:
             return text
         try:
-            value = json.loads(text, object_pairs_hook=unique)
-            check_depth(value, text)
-            return follow(value, self.steps)
+            return follow(strict(text), self.steps)
         except (ValueError, RecursionError) as e:
             raise ProviderError(f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED) from e
         except LookupError as e:
@@ -60,8 +59,7 @@ class Extract:
         if self.output is None:
             # The answer as it is; a JSON string without its quotes.
             try:
-                value = json.loads(text, object_pairs_hook=unique)
-                check_depth(value, text)
+                value = strict(text)
             except (ValueError, RecursionError):
                 return text, {}
             if isinstance(value, str):
@@ -81,8 +79,7 @@ class Computed:
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
         try:
-            value = json.loads(text, object_pairs_hook=unique)
-            check_depth(value, text)
+            value = strict(text)
         except (ValueError, RecursionError):
             value = None
         response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
@@ -115,7 +112,7 @@ def error_in(text: str) -> Any:
     None for anything else, such as an object in which another member holds a text, a list or an object.
     """
     try:
-        body = json.loads(text, object_pairs_hook=unique)
+        body = strict(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(body, dict):

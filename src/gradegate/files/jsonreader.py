@@ -17,6 +17,7 @@ from gradegate.files.lines import MAX_DEPTH, at_line
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _SIGNS = ",:[[{{{"  # a list is counted twice and an object thrice, as they take memory
+DEEPEST = 100  # levels of JSON that did not come from a file
 _EXACT = 100_000  # values above which signs inside texts are not counted
 _HALVES = re.compile(r"\\(?:(u[dD][89abAB]..\\u[dD][c-fC-F]..)|.)", re.DOTALL)  # of a character; or any other escape
 _BREAKS = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"})  # ends of lines in YAML
@@ -54,21 +55,33 @@ def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON he
         raise ConfigError.at(what, Origin(file, line + e.lineno - 1), cure) from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it") from e
-    except _TwiceError as e:
+    except TwiceError as e:
         raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "keep one") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         raise ConfigError.at("a number with too many digits", Origin(file, line), "quote it if it is text") from e
 
 
-class _TwiceError(ValueError):
-    pass
+class TwiceError(ValueError):
+    """A key stands twice in an object; the message is the key."""
 
 
 def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object in which no key stands twice. Raises _TwiceError."""
+    """An object. Of a key that stands twice, whoever reads next might take the other value: it raises TwiceError."""
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise _TwiceError(key)
+            raise TwiceError(key)
         members[key] = value
     return members
+
+
+def strict(text: str | bytes) -> Any:
+    """JSON of strangers, in which no key stands twice and which we, who walk through it, can come back from.
+
+    Raises ValueError and RecursionError.
+    """
+    value = json.loads(text, object_pairs_hook=unique)
+    lists, objects = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
+    if text.count(lists) + text.count(objects) > DEEPEST:  # type: ignore[arg-type]  # of the kind of the text
+        at_line(value, 0, DEEPEST)
+    return value

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY_VALUES
-
-DEEPEST = 100  # levels of JSON
+from gradegate.files.jsonreader import strict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,38 +40,10 @@ class Response:
             if self.body.count(b",") > MAX_BODY_VALUES:
                 what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
                 raise ProviderError(what, Trouble.MALFORMED)
-            value = json.loads(self.body, object_pairs_hook=unique)
-            check_depth(value, self.body)
-            return value
+            return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
-
-
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Of a key that stands twice, whoever reads next might take the other value: that is no JSON here."""
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a key stands twice in an object")
-    return entries
-
-
-def check_depth(value: Any, text: bytes | str) -> None:
-    """Raises RecursionError for JSON that is nested more deeply than we, who walk through it, could go back."""
-    lists, objects = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
-    if text.count(lists) + text.count(objects) <= DEEPEST:  # type: ignore[arg-type]  # of the kind of the text
-        return
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [item for outer in level for item in _inside(outer)]
-        if not level:
-            return
-    raise RecursionError(f"nested deeper than {DEEPEST} levels")
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (item for item in inside if isinstance(item, dict | list))
 
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:

@@ -16,11 +16,12 @@ _BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 
-def _no_number(word: str) -> Any:
+def no_number(word: str) -> Any:
+    """Raises ValueError for NaN and Infinity."""
     raise ValueError(f"{word} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_constant=no_number)
 
 
 class Found(NamedTuple):

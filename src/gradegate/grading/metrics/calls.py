@@ -16,6 +16,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
+from gradegate.files.jsonreader import TwiceError, unique
 from gradegate.files.lines import MAX_DEPTH, at_line
 from gradegate.values.conversation import Transcript, Turn
 
@@ -134,27 +135,17 @@ def _bundled(call: JsonObject) -> Sequence[JsonObject]:
 def arguments(name: str, text: str) -> Any:
     """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
     try:
-        value = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+        value = json.loads(text, parse_constant=_no_number, object_pairs_hook=unique)
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
-    except KeyError as e:  # which of the two a tool is given, its program says
+    except TwiceError as e:  # which of the two a tool is given, its program says
         raise NoVerdict(f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice") from e
     except RecursionError as e:
         raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
     return value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raises KeyError."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise KeyError(key)
-        found[key] = value
-    return found
 
 
 def _no_number(word: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.errors import OffSchema, Unreadable
+from gradegate.files.jsonreader import TwiceError, unique
 from gradegate.texts import jsonobjects
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -42,27 +43,14 @@ def lenient(text: str) -> Any:
     try:
         return _LENIENT.decode(jsonobjects.rewritten(text))
     except (ValueError, RecursionError) as e:
-        known = str(e) if isinstance(e, _TwiceError) else "its object cannot be read as JSON"
+        known = "a key stands twice in its object" if isinstance(e, TwiceError) else "its object cannot be read as JSON"
         raise Unreadable(known) from None
 
 
-class _TwiceError(ValueError):
-    pass
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise _TwiceError("a key stands twice in its object")
-    return entries
-
-
-def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
-_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
-_LENIENT = json.JSONDecoder(object_pairs_hook=lambda pairs: _unique([(key.lower(), it) for key, it in pairs]), parse_constant=_no_number)
+_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=jsonobjects.no_number)
+_LENIENT = json.JSONDecoder(
+    object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]), parse_constant=jsonobjects.no_number
+)
 
 
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
