@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from gradegate.files import bounds
+from gradegate.files.jsonreader import DEEPEST
 from gradegate.files.lines import MAX_DEPTH
-from gradegate.http.response import DEEPEST
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "config.md").read_text().partition("## Limits")[2]
 MIB = bounds.MIB
