@@ -91,8 +91,7 @@ class _Reader:
         READ.add_values(self._count)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                line = event.start_mark.line + 1  # type: ignore[union-attr]  # events of a parser have marks
-                raise self._error("the file holds more than one YAML document", line, "keep one document to a file")
+                raise self._error("the file holds more than one YAML document", event, "keep one document to a file")
         if self._mistakes:
             raise ConfigError(*self._mistakes)
         return value
@@ -117,24 +116,18 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             value, size = self._scalar(event), 1 + len(event.value) // 128
         elif isinstance(event, yaml.AliasEvent):
-            mark: Any = event.start_mark
-            line = mark.line + 1
             if event.anchor not in self._anchors:
-                raise self._error(
-                    f"the alias *{event.anchor} has no anchor above it",
-                    line,
-                    f"define &{event.anchor} first, or put it in quotes if it is text",
-                )
+                cure = f"define &{event.anchor} first, or put it in quotes if it is text"
+                raise self._error(f"the alias *{event.anchor} has no anchor above it", event, cure)
             value, size = self._anchors[event.anchor]
             self._aliased += size
             if self._aliased > MAX_ALIASED:
-                raise self._error("aliases multiply this file beyond its limit", line, "write the values out")
+                raise self._error("aliases multiply this file beyond its limit", event, "write the values out")
             return value, size
         elif event.tag not in (None, "!", _MAP, _SEQ):
             raise self._strange_tag(event)
         elif depth >= MAX_DEPTH:
-            line = event.start_mark.line + 1
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", line, "flatten it")
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", event, "flatten it")
         elif isinstance(event, yaml.SequenceStartEvent):
             value, size = self._sequence(event, depth)
         else:
@@ -144,24 +137,18 @@ class _Reader:
         return value, size
 
     def _scalar(self, event: Any) -> Any:
-        if event.tag is None or event.tag == "!":
-            return self._untagged(event) if event.implicit[0] and event.tag is None else event.value
-        kind = event.tag.removeprefix("tag:yaml.org,2002:")
-        if kind not in _TAGS:
+        tag = event.tag
+        if tag == "!" or (tag is None and not event.implicit[0]):
+            return event.value
+        kind = (tag or "").removeprefix("tag:yaml.org,2002:")
+        if tag and kind not in _TAGS:
             raise self._strange_tag(event)
-        convert = _TAGS[kind]
         try:
-            return convert(event.value) if convert else _plain(event.value)
-        except ValueError as e:
-            line = event.start_mark.line + 1
-            raise self._error(f"{event.value!r} is not of the type {kind}", line, "write another value") from e
-
-    def _untagged(self, event: Any) -> Any:
-        try:
-            return _plain(event.value)
+            return (_TAGS.get(kind) or _plain)(event.value)
         except ValueError as e:  # Python turns no more than 4,300 digits into a number
-            line = event.start_mark.line + 1
-            raise self._error("a number with too many digits", line, "quote it if it is text") from e
+            if tag:
+                raise self._error(f"{event.value!r} is not of the type {kind}", event, "write another value") from e
+            raise self._error("a number with too many digits", event, "quote it if it is text") from e
 
     def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
         items, total, lines = Seq(start.start_mark.line + 1), 1, []
@@ -184,14 +171,16 @@ class _Reader:
                 break
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent):
-                raise self._error(
-                    "a key must be text, and is a list or a mapping", line, "if it is a template, put it in quotes: '{{ name }}'"
-                )
+                cure = "if it is a template, put it in quotes: '{{ name }}'"
+                raise self._error("a key must be text, and is a list or a mapping", event, cure)
             key = self._keys.setdefault(event.value, event.value)
             value, size = self._value(next(self._events), depth + 1)
             total += size
             if key == "<<" and event.implicit[0]:
-                merged.extend(self._merged(value, line))
+                sources = value if isinstance(value, Seq) else [value]
+                if not all(isinstance(source, Map) for source in sources):
+                    raise self._error("`<<` merges mappings only", event, "give it an alias of a mapping")
+                merged += sources
             elif key in mapping:
                 self._mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "keep one"))
             else:
@@ -206,16 +195,9 @@ class _Reader:
         self._count += 2 + len(lines)
         return mapping, total
 
-    def _merged(self, value: Any, line: int) -> list[Map]:
-        sources = value if isinstance(value, Seq) else [value]
-        if not all(isinstance(source, Map) for source in sources):
-            raise self._error("`<<` merges mappings only", line, "give it an alias of a mapping")
-        return list(sources)
-
     def _strange_tag(self, event: Any) -> ConfigError:
-        line = event.start_mark.line + 1
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        return self._error(f"the tag `{tag}` is not supported", line, "write the value without a tag")
+        return self._error(f"the tag `{tag}` is not supported", event, "write the value without a tag")
 
-    def _error(self, what: str, line: int, cure: str) -> ConfigError:
-        return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, line), cure))
+    def _error(self, what: str, event: Any, cure: str) -> ConfigError:
+        return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure))
