@@ -58,7 +58,10 @@ def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON he
     except TwiceError as e:
         raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "keep one") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
-        raise ConfigError.at("a number with too many digits", Origin(file, line), "quote it if it is text") from e
+        outside = _STRING.sub(lambda it: "\n" * it[0].count("\n"), text)
+        before = outside.partition(max(re.findall(r"\d+", outside), key=len, default=""))[0]
+        origin = Origin(file, line + before.count("\n"))
+        raise ConfigError.at("a number with too many digits", origin, "quote it if it is text") from e
 
 
 class TwiceError(ValueError):
