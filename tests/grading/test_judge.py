@@ -137,7 +137,7 @@ def test_a_part_that_cannot_be_sent_is_a_mistake(gate, llm, part):
     prompt = [{"role": "user", "content": [{"type": "text", "text": "Grade {{ output }}"}, part]}]
     for own in (prompt, json.dumps(prompt)):
         text = mistakes(gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": own})))
-        assert "rubricPrompt has a message that cannot be sent" in text
+        assert "has a message that cannot be sent: a part `" in text
     assert llm.requests == []
 
 

@@ -180,9 +180,22 @@ def test_calls_of_the_user_are_a_mistake(gate, llm: FakeLlm):
     assert "a turn of the user has `tool_calls`" in ran.err
 
 
-def test_a_grading_prompt_with_calls_is_a_mistake(gate, llm: FakeLlm):
-    calls = [{"role": "user", "content": "{{output}}"}, {**CHAT[2], "content": "x"}]
-    rubric = {"type": "llm-rubric", "value": "is fine", "rubricPrompt": json.dumps(calls)}
-    ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{**rubric, "provider": llm.spec()}]}]})
-    assert (ran.code, llm.requests) == (2, [])
-    assert "a message that cannot be sent" in ran.err
+def test_a_grading_prompt_is_sent_whole_or_is_a_mistake(gate, llm: FakeLlm):
+    calls = [{"role": "user", "content": "{{output}}", "name": "ann"}, {**CHAT[2], "content": "x {{output}}"}, CHAT[3], CHAT[4]]
+    verdict = '{"pass": true}'
+    replies = {"anthropic": claude({"type": "text", "text": verdict}), "openai:chat": verdict}
+    asked = {vendor: {**target("anthropic", llm), **({} if vendor == "anthropic" else llm.spec())} for vendor in replies}
+    cached = [{"role": "user", "content": [{"type": "text", "text": "{{output}}", "cache_control": {"type": "ephemeral"}}]}]
+    for prompt, vendor, words in [
+        (calls, "openai:chat", ""), (calls[1:], "anthropic", ""), (calls, "anthropic", "Claude does not take `name`"),
+        (cached, "openai:chat", "`cache_control` in a part `text`"), (cached, "anthropic", "`cache_control` in a part `text`"),
+    ]:  # fmt: skip
+        for own in (prompt, json.dumps(prompt)):
+            llm.requests.clear()
+            llm.reply = lambda path, body, vendor=vendor: replies[vendor]
+            rubric = {"type": "llm-rubric", "value": "is fine", "rubricPrompt": own, "provider": asked[vendor]}
+            ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": [{"vars": {"what": "it"}, "assert": [rubric]}]})
+            assert (ran.code, len(llm.requests), words in ran.err) == ((2, 0, True) if words else (0, 1, True)), ran.err
+            if vendor == "openai:chat" and not words:
+                filled = json.dumps(prompt).replace("{{output}}", "hi").replace("{{what}}", "it")
+                assert llm.bodies[0]["messages"] == json.loads(filled)

@@ -101,9 +101,9 @@ def _json_schema(schema: JsonObject) -> JsonObject:
 
 
 def _message(message: Message) -> JsonObject:
-    if message.written is not None:
-        return message.written
-    if not message.images:
-        return {"role": message.role, "content": message.content}
+    more = message.written or {}
+    if "role" in more:
+        return more
     images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
-    return {"role": message.role, "content": [{"type": "text", "text": message.content}, *images]}
+    content = [{"type": "text", "text": message.content}, *images] if images else message.content
+    return {"role": message.role, "content": content, **more}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,14 +13,11 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.files import document
 from gradegate.texts import chat
-from gradegate.texts.template import TemplateError, render, render_values, uses
+from gradegate.texts.template import TemplateError, is_template, render, render_values, uses
 from gradegate.values.conversation import Message
 
 Template = tuple[Message, ...]  # contents and images are templates
-NOT_SENT = (
-    "rubricPrompt has a message that cannot be sent: the role must be known, the content a text or parts that are texts"
-    " and images (image_url, input_image, or image with a source)"
-)
+_SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as against its tags
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
@@ -58,7 +56,10 @@ def fill(template: Template, variables: Mapping[str, Any], ours: bool = False) -
     """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
     if ours:
         return tuple(Message(message.role, render(message.content, variables, ours)) for message in template)
-    return tuple(Message(message.role, _fill(message.content, variables), _images(message.images, variables)) for message in template)
+    return tuple(
+        Message(it.role, _fill(it.content, variables), _images(it.images, variables), render_values(it.written, variables))
+        for it in template
+    )
 
 
 def _images(images: Sequence[str], variables: Mapping[str, Any]) -> tuple[str, ...]:
@@ -103,25 +104,45 @@ def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
 
 def _template(written: Any) -> Template:
     if isinstance(written, str):
-        messages = chat.parse(written, understood=True)
-        if messages is None and chat.is_chat(_parsed(written)):
-            raise ValueError(NOT_SENT)
-        if chat.broken(written):
-            raise ValueError("rubricPrompt looks like chat messages and is not valid JSON: write it without comments and last commas")
-        return messages or (Message("user", written),)
+        wrong = _wrong(written)
+        if wrong and is_template(written):
+            written = _without_tags(written)
+            wrong = _wrong(written)
+        if wrong:
+            raise ValueError(f"rubricPrompt looks like chat messages and {wrong}")
+        return chat.parse(written, understood=True) or (Message("user", written),)
     if isinstance(written, Mapping) and isinstance(written.get("content"), str) and set(written) <= {"role", "content"}:
         return (Message(str(written.get("role") or "user"), written["content"]),)
-    messages = chat.messages(written, understood=True)
-    if messages is None and chat.is_chat([written] if isinstance(written, Mapping) else written):
-        raise ValueError(NOT_SENT)
+    listed = [written] if isinstance(written, Mapping) else written
+    messages = chat.messages(listed if chat.is_chat(listed) else written, understood=True)
+    if messages is None and chat.is_chat(listed):
+        raise ValueError(f"rubricPrompt {chat.wrong(listed, understood=True)}")
     return messages or (Message("user", json.dumps(written, ensure_ascii=False)),)
 
 
-def _parsed(written: str) -> Any:
+def _without_tags(written: str) -> str:
+    """Messages with the tags between them filled in, and what they show left as it is. Raises ValueError.
+
+    So an answer is filled in value by value, and can end no text of theirs.
+    """
     try:
-        return json.loads(written) if written.lstrip().startswith("[") else None
+        asked = uses(_SHOWN.sub("", written))
+        filled = render(_SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written), {})
+        asked |= uses(filled) - uses(written)
+    except TemplateError as e:
+        raise ValueError(f"rubricPrompt cannot be filled in: {e}") from e
+    if asked:
+        raise ValueError(f"a tag between the messages of rubricPrompt asks for `{min(asked)}`: write it inside the text of a message")
+    return filled
+
+
+def _wrong(written: str) -> str:
+    """Why a text that is meant as messages is none; empty for any other."""
+    try:
+        value = json.loads(written) if written.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
-        return None
+        value = None
+    return "is one message: write a list of messages" if chat.is_chat([value]) else chat.broken(written, understood=True)
 
 
 def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:

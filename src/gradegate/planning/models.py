@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from gradegate.asking import unknown_ids
+from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, ProviderError
 from gradegate.files.document import to_json
 from gradegate.files.kinds import runs_code
 from gradegate.grading.conclude import Binding
@@ -153,13 +155,21 @@ def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
 
 
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
-    """The mistake of each assertion whose grader is shown images and whose model takes none."""
+    """The mistake of each assertion whose grader is shown images and whose model takes none, or keys of messages that it does not take."""
     for bound in (bound for binding in bindings for bound in binding.bounds):
         models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
         shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
         for model in (model for model in models if shown and not model.sees):
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which takes none"
             yield Mistake(what, bound.asserted.origin, "name a grader that takes images")
+        for model, template in ((model, it) for model in models for it in bound.rubric.steps.values() if any(said.written for said in it)):
+            try:
+                if not isinstance(model, ChatModel):
+                    raise ProviderError("it takes nothing but texts and images")
+                model.check([replace(said, images=()) for said in template])
+            except (ProviderError, ValueError) as e:
+                what = f"the `rubricPrompt` of `{bound.asserted.type}` cannot be sent to `{model.name}`: {e}"
+                yield Mistake(what, bound.asserted.origin, "write what it takes, or name another grader")
 
 
 def has_images(case: Case) -> bool:

@@ -48,8 +48,9 @@ class Prompts:
         except ValueError as e:
             self._say(f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}", prompt.origin, "correct it")
             return ""
-        if chat.broken(text):
-            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
+        wrong = chat.broken(text)
+        if wrong:
+            self._say(f"the prompt looks like chat messages and {wrong}", prompt.origin, "correct it")
         messages = chat.parse(text) if not case.recorded else None
         try:
             if messages:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.values.conversation import Message
 
-_GAP = r"(?:[\s,]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
-_LIST = re.compile(rf"\s*\[{_GAP}\{{.*\}}{_GAP}\]\s*", re.DOTALL)
+_GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
+_LIST = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{.*\}}{_GAP}\]{_GAP}(?:```{_GAP})?", re.DOTALL)
 _START = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -21,12 +22,13 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 def parse(text: str, understood: bool = False) -> tuple[Message, ...] | None:
     """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
 
-    ``understood``: None as well where a part is neither text nor an image, because only those can be sent on filled in.
+    ``understood``: None as well where a part is not a text or an image alone, because only those can be sent on filled in; and of a
+    message ``written`` has what stands beside role and content.
     """
-    start = text.lstrip()
+    start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
     try:
         if start.startswith("["):
-            return messages(json.loads(text), understood)
+            return messages(json.loads(start), understood)
         if start.startswith("- role:"):
             return messages(document.read(text.encode("utf-8", "replace"), "chat"), understood)
     except (ValueError, RecursionError, ConfigError):
@@ -44,43 +46,63 @@ def is_chat(value: Any) -> bool:
     )
 
 
-def broken(text: str) -> bool:
-    """Whether the text is meant as chat JSON and cannot be read as such."""
+def broken(text: str, understood: bool = False) -> str:
+    """Why a text that is meant as chat JSON cannot be read as such; empty for any other, and where it can."""
     listed = _START.match(text) is not None or ('"role"' in text and _LIST.fullmatch(text) is not None)
-    return listed and parse(text) is None
+    if not listed or parse(text, understood) is not None:
+        return ""
+    try:
+        return wrong(json.loads(text), understood)
+    except (ValueError, RecursionError):
+        return "is not valid JSON: write the list alone, without comments, last commas and a code fence"
+
+
+def wrong(value: Any, understood: bool = False) -> str:
+    """Why data is no list of messages, as in ``parse``."""
+    try:
+        for item in value:
+            _message(item, understood)
+    except ValueError as e:
+        return str(e)
+    return "is no list of messages"
 
 
 def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None:
     """A list of ``{role, content}``, where content is text or parts; None for anything else, as in ``parse``."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         return None
-    read = [_message(item, understood) if isinstance(item, Mapping) else None for item in value]
-    chat = tuple(message for message in read if message is not None)
-    return chat if len(chat) == len(read) else None
+    try:
+        return tuple(_message(item, understood) for item in value)
+    except ValueError:
+        return None
 
 
-def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
-    role, content = item.get("role"), item.get("content")
+def _message(item: Any, understood: bool) -> Message:
+    """Raises ValueError with why it is none."""
+    role, content = (item.get("role"), item.get("content")) if isinstance(item, Mapping) else (None, None)
     if role not in ROLES:
-        return None
-    if understood and any(value for key, value in item.items() if key not in ("role", "content")):
-        return None
+        which = f"with the role `{excerpt(str(role), 60)}`" if role else "without a role"
+        raise ValueError(f"has a message {which}; the roles are {', '.join(ROLES)}")
+    written = {key: value for key, value in item.items() if value and key not in ("role", "content")} or None if understood else item
     if isinstance(content, str):
-        return Message(role, content, written=item)
+        return Message(role, content, written=written)
     if content is None and (item.get("tool_calls") or item.get("function_call")):
-        return Message(role, "", written=item)
+        return Message(role, "", written=written)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
-        return None
+        raise ValueError("has a message whose `content` is neither a text nor a list of parts")
     texts, images = [], []
     for part in content:
         image, text = image_of(part), text_of(part)
+        kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
+        if understood and text is None and not image:
+            raise ValueError(f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image")
+        if understood and (more := unread(part)):
+            raise ValueError(f"has a message that cannot be sent: `{excerpt(more, 60)}` in a part `{kind}`")
         if text is not None:
             texts.append(text)
         elif image:
             images.append(image)
-        elif understood:
-            return None  # sound, a file: what cannot be sent on must not be left out
-    return Message(role, "\n".join(texts), tuple(images), item)
+    return Message(role, "\n".join(texts), tuple(images), written)
 
 
 def _converse(image: Mapping[str, Any]) -> str:

@@ -55,10 +55,10 @@ def fill(source: str, variables: Mapping[str, Any]) -> str:
 
 def structure(source: str) -> list[Any] | dict[str, Any] | None:
     """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
-    start = source.lstrip()
+    start = source.lstrip().removeprefix("\ufeff").lstrip()
     if start[:1] in ("[", "{"):
         try:
-            parsed = json.loads(source)
+            parsed = json.loads(start)
         except (ValueError, RecursionError):
             return None
         return parsed if isinstance(parsed, list | dict) else None

@@ -35,7 +35,8 @@ class Turn:
 class Message:
     """One chat message; ``images`` are data URIs or URLs that follow the text.
 
-    ``written`` is the message of a chat prompt with all its keys, for endpoints that take messages of that form.
+    ``written`` is the message of a chat prompt with all its keys, for endpoints that take messages of that form; of a grading
+    prompt those beside role and content.
     """
 
     role: str
