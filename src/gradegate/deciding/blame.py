@@ -8,9 +8,9 @@ from gradegate.deciding.regressions import Case
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, parts_of, units
 from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.values.open_grades import left_open
 from gradegate.values.result import Outcome, Row, RuleResult, takes
 from gradegate.values.suite import Rule
-from gradegate.values.unconfirmed import left_open
 
 
 def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:

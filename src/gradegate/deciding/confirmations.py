@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.values.figures import many
+from gradegate.values.open_grades import unconfirmed
 from gradegate.values.result import Grade, Outcome, RunResult
-from gradegate.values.unconfirmed import unconfirmed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from gradegate.deciding.confirmations import asked_again, left_undone
 from gradegate.grading.conclude import strangeness
 from gradegate.values.figures import many, percent, percents, scores
 from gradegate.values.limits import mean, reached
+from gradegate.values.open_grades import members
 from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, counted, takes
 from gradegate.values.suite import Rule
-from gradegate.values.unconfirmed import members
 
 
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:

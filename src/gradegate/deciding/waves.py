@@ -10,9 +10,9 @@ from gradegate.deciding.rules import by_counts
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.values.limits import exact
+from gradegate.values.open_grades import open_in_case, open_in_grade
 from gradegate.values.result import Counts, Outcome, Row, counted, takes
 from gradegate.values.suite import Rule
-from gradegate.values.unconfirmed import open_in_case, open_in_grade
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open
 MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it

@@ -8,8 +8,8 @@ import json
 from dataclasses import dataclass, replace
 
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
 from gradegate.values.result import Decision, Grade, Outcome, Row
-from gradegate.values.unconfirmed import left_open, open_in_grade, unconfirmed
 
 
 class Effect(enum.Enum):

@@ -3,7 +3,8 @@
 A ``<failure>`` is what blocks, so that a reader of the file and the check say the same. What fails and only advises
 (advisory assertions, failures that the rules allow, those of the base) has passed to a reader: the format knows no
 third way that all readers show. It is told in ``system-out``, which begins with ADVISORY then. What failed once and was
-not asked again is ``<skipped>``, as is what could not be told in a run that is green without it. Where the run is not green and no case says why, a test case "the run" does.
+not asked again is ``<skipped>``, as is what could not be told in a run that is green without it. Where the run is not
+green and no case says why, a test case "the run" does.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.scoring import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.values.open_grades import chief, members
 from gradegate.values.result import Grade, Outcome, Row
-from gradegate.values.unconfirmed import chief, members
 
 # Brings askings, with the numbers of their answers, to their end, or as far as it can.
 Pursue = Callable[[Sequence[tuple[int, Asking]], Portions, Stopped], None]

@@ -13,7 +13,9 @@ from gradegate.files import document
 from gradegate.values.conversation import Message
 
 _GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
-_LIST = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{.*\}}{_GAP}\]{_GAP}(?:```{_GAP})?", re.DOTALL)
+_BEGIN = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
+_END = re.compile(rf"\}}{_GAP}\]{_GAP}(?:```{_GAP})?\Z", re.DOTALL)
+_TAIL = 2_000  # characters, in which a list ends
 _START = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -48,8 +50,8 @@ def is_chat(value: Any) -> bool:
 
 def broken(text: str, understood: bool = False) -> str:
     """Why a text that is meant as chat JSON cannot be read as such; empty for any other, and where it can."""
-    listed = _START.match(text) is not None or ('"role"' in text and _LIST.fullmatch(text) is not None)
-    if not listed or parse(text, understood) is not None:
+    fenced = '"role"' in text and _BEGIN.match(text) is not None and _END.search(text, max(0, len(text) - _TAIL)) is not None
+    if not (fenced or _START.match(text)) or parse(text, understood) is not None:
         return ""
     try:
         return wrong(json.loads(text), understood)
