@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _main(argv: Sequence[str]) -> int:
     try:
-        args = _parser().parse_args(argv)
+        args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
         return _report_mistakes(e.mistakes)
@@ -119,13 +119,14 @@ class _Parser(argparse.ArgumentParser):
         super().error(harmless(message))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of all commands; where the ``first`` word names one, or the version alone is asked for, it needs no others."""
     form = argparse.RawDescriptionHelpFormatter
     about = "Gates pull requests on LLM evals."
     parser = _Parser(prog="gradegate", description=about, epilog=epilog(), formatter_class=form)
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in COMMANDS if {*first}.isdisjoint({*COMMANDS, "--version"}) else {*COMMANDS}.intersection(first):
         command: Any = import_module(f"gradegate.commands.{name}")
         about, options = (
             command.ABOUT,

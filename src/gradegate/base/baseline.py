@@ -17,7 +17,6 @@ from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Other, Plan
 from gradegate.planning.plan import plan
 from gradegate.results.earlier_run import Baseline
-from gradegate.results.file import read_baseline
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note, Policy
 
@@ -40,6 +39,8 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
     if not settings.baseline:
         return [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
     try:
+        from gradegate.results.file import read_baseline  # late: the shape of results takes as long to import as a small plan
+
         return read_baseline(_place(settings))
     except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
         return [Note(f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}")]

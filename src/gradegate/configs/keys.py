@@ -27,7 +27,7 @@ Map = dict[str, Any]
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=(), defer_build=True)
 
 
 # YAML reads `off` as false.

@@ -22,19 +22,19 @@ class AskedAgain:
         """Say ``2 of 100 cases fail, each confirmed by asking again (4 more failures were overturned)``."""
         cases = many(graded, "case")
         if not failed:
-            return f"{graded} of {cases} passed{self._overturned()}"
+            return f"{graded:,} of {cases} passed{self._overturned()}"
         if not self.confirmed:
-            return f"{failed} of {cases} failed{self._overturned()}"
+            return f"{failed:,} of {cases} failed{self._overturned()}"
         if failed == 1:
             return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
         each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
-        return f"{failed} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
+        return f"{failed:,} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
 
     def said(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        some = f"{self.confirmed} of {failed} failures" if self.confirmed < failed else "each failure" if failed > 1 else ""
+        some = f"{self.confirmed:,} of {failed:,} failures" if self.confirmed < failed else "each failure" if failed > 1 else ""
         return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:

@@ -23,7 +23,7 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
         )
     if noisier(report.overturned, report.grades, report.noise):
         said.append(
-            f"the grader changed its mind on {report.overturned} of {report.grades}: more than `noise` allows "
+            f"the grader changed its mind on {report.overturned:,} of {report.grades:,}: more than `noise` allows "
             f"({percent(report.noise)}); measure it with `gradegate calibrate`"
         )
     if len(asked) >= _FEW and all(len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1 for grade in asked):

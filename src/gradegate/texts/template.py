@@ -48,6 +48,9 @@ class _Read:
     wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
 
 
+_PLAIN = _Read(frozenset(), frozenset())  # a text without anything to fill in
+
+
 def is_template(text: str) -> bool:
     """Whether the text holds anything to fill in."""
     return "{" in text and _MARK.search(text) is not None
@@ -141,7 +144,7 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
     The latter are guarded by no ``default`` and no condition. Raises TemplateError.
     """
     if isinstance(value, str):
-        read = _read(value) if "env" in value and is_template(value) else _Read(frozenset(), frozenset())
+        read = _read(value) if "env" in value and is_template(value) else _PLAIN
         return read.env, read.env_needs
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     found = [environment(item) for item in items]
