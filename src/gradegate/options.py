@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,14 +27,15 @@ def amount(text: str) -> float | None:
     return float(text) or None if plain else None
 
 
-MOST_SHARDS = 256
+MOST_SHARDS = 256  # as many as a matrix of GitHub has jobs
+MOST_RUNS = 20  # of a case
 
 
-def shard(text: str) -> tuple[int, int] | None:
-    """``3/8`` as the third of eight, at most as many as a matrix of GitHub has jobs; None for any other text."""
+def part(text: str, most: int) -> tuple[int, int] | None:
+    """``3/8`` as 3 of 8, of at most so many; None for any other text."""
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
-    return (number, of) if 1 <= number <= of <= MOST_SHARDS else None
+    return (number, of) if 1 <= number <= of <= most else None
 
 
 def pair(text: str) -> tuple[str, str] | None:
@@ -76,7 +78,12 @@ FROM_WORKSPACE = Kind(about="Relative to the workspace.")
 PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=_tell_pairs)
 MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=_tell_pairs)
 AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
-SHARD = Kind(shard, f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}")
+SHARD = Kind(partial(part, most=MOST_SHARDS), f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}")
+RUNS = Kind(
+    partial(part, most=MOST_RUNS),
+    f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}",
+    tell=lambda value: ["/".join(map(str, value))],
+)
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 

@@ -45,6 +45,7 @@ class CaseReader:
                 output=given if given is None or isinstance(given, str) else document.to_json(given),
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
+                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))),
                 origin=origin,
             )
         except ConfigError as e:

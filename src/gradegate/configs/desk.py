@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from gradegate.configs import idle, specs
 from gradegate.configs.dialect import Source
-from gradegate.configs.keys import mistakes
+from gradegate.configs.keys import RunsKeys, mistakes
 from gradegate.configs.wrongkeys import UNSUPPORTED
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.values.suite import UNREAD, Graders, Note, ProviderSpec
+from gradegate.values.suite import UNREAD, Graders, Note, ProviderSpec, Runs
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -63,6 +63,12 @@ class Desk:
             return model.model_validate({key: value[key] for key in value if key not in wrong})
         except ValidationError:
             return None  # what is missing was said
+
+    def runs(self, keys: RunsKeys | None, origin: Origin) -> Runs | None:
+        """What ``runs`` says."""
+        runs = Runs(keys.of or 0, keys.passes, origin) if keys else None
+        self.mistakes += runs.unmeetable() if runs else []
+        return runs
 
     def graders(self, written: Any, origin: Origin) -> Graders:
         """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""

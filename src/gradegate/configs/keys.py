@@ -15,6 +15,7 @@ from gradegate.files.bounds import MAX_MISTAKES
 from gradegate.files.document import line_of
 from gradegate.files.validation import wrong
 from gradegate.grading.numbers import Number, OfAssertion, OfTest, Share, Whole
+from gradegate.options import MOST_RUNS
 from gradegate.registry import near
 from gradegate.values.suite import NOISE
 
@@ -53,6 +54,13 @@ class AssertionKeys(_Keys):
     assert_: list[Map] | None = Field(None, alias="assert")
 
 
+class RunsKeys(_Keys):
+    """``runs`` of a gate, a rule or a test: so many of a case's runs must pass."""
+
+    of: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] | None = None
+    passes: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] = Field(alias="pass")
+
+
 class OptionKeys(_Keys):
     """``options`` of a test."""
 
@@ -85,6 +93,7 @@ class TestKeys(_Keys):
     prompts: list[str] | None = None
     provider_output: Any = None
     turns: list[Map] | str | None = None
+    runs: RunsKeys | None = None
 
 
 class ScenarioKeys(_Keys):
@@ -141,6 +150,7 @@ class RuleKeys(_Keys):
     blocking: bool = True
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    runs: RunsKeys | None = None
 
 
 class IgnoreKeys(_Keys):
@@ -168,6 +178,7 @@ class GateKeys(_Keys):
     changes: Literal["report", "block"] = "report"
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
+    runs: RunsKeys | None = None
 
 
 class DerivedKeys(_Keys):
@@ -252,6 +263,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     SelectKeys: ("select", ""),
     IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
     BudgetKeys: ("budget", "into `budget` of the `gate` block"),
+    RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),
     ProviderKeys: ("provider", "into a provider"),
     ScenarioKeys: ("scenario", ""),
     PromptKeys: ("prompt", "into a prompt"),

@@ -29,6 +29,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         noise=gate.noise,
         second_opinions=opinions,
         compare=gate.compare or "",
+        runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
     )
     if isinstance(gate.errors, str):
@@ -65,4 +66,5 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         origin=origin,
         max_new_failures=keys.max_new_failures,
         max_drop=keys.max_drop,
+        runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
     )

@@ -72,7 +72,7 @@ class _Reader:
             graders=graders,
             env=self.desk.source.env,
             max_concurrency=keys.command_line_options.max_concurrency or evaluate.max_concurrency,
-            repeat=keys.command_line_options.repeat or evaluate.repeat or 1,
+            repeat=keys.command_line_options.repeat or evaluate.repeat,
             derived=metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self.desk.notes),
@@ -227,6 +227,7 @@ class _Reader:
             target=case.target or base.target,
             output=case.output if case.output is not None else base.output,
             turns=case.turns or base.turns,
+            runs=case.runs or base.runs,
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
         )
 

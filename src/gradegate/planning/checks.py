@@ -49,7 +49,8 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     """
     for rule in suite.policy.rules:
         looked_at = [binding for job in jobs for binding in selected(rule, job)]
-        planned = sum(job.repeats for job in jobs for _ in selected(rule, job))
+        counts = ((job, len([*selected(rule, job)])) for job in jobs)
+        planned = sum(min(count, 1) if job.needs else job.repeats * count for job, count in counts)
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
             cure = f"correct `select`: {_selectable(rule, jobs)}"

@@ -38,11 +38,11 @@ def digest(value: Any) -> bytes:
 
 
 def identity(job: Job, repeat: int = 0) -> bytes:
-    """What an answer is called in every run: by its suite, case, target, prompt and repetition."""
+    """What an answer is called in every run: by its suite, case, target, prompt and repetition; the runs of a case are one."""
     case = job.case.description or job.vars
     # The label of a prompt without one is its text: such prompts pair in the order in which they are written.
     label = "" if job.prompt.label == job.prompt.text else job.prompt.label
-    return digest([job.suite, case, job.target.name, label, repeat])
+    return digest([job.suite, case, job.target.name, label, 0 if job.needs else repeat])
 
 
 def request(job: Job) -> bytes:
@@ -180,7 +180,7 @@ def plan_digest(plan: Plan) -> str:
 
 
 def _job(job: Job) -> Iterator[Any]:
-    yield from (identity(job).hex(), request(job).hex(), job.definition.hex(), job.number, job.repeats, job.of_base)
+    yield from (identity(job).hex(), request(job).hex(), job.definition.hex(), job.number, job.repeats, job.of_base, job.needs)
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         yield [bound.asserted.key.hex(), bound.asserted.definition.hex(), bound.asserted.blocking, bound.again.mode]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.asking.provider import Provider
+from gradegate.errors import ConfigError, Mistake
 from gradegate.grading.conclude import Binding
+from gradegate.options import MOST_RUNS
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
 from gradegate.values.account import AskedModel, KeyUse
-from gradegate.values.suite import Case, DerivedSpec, Note, Policy, PromptSpec
+from gradegate.values.result import selects
+from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
 
 Render = Callable[[Sequence[Any]], str]
 
@@ -45,6 +48,7 @@ class Job:
     stores: str = ""  # the name under which its answer is stored for later jobs
     recall: Recall | None = None  # where it uses such answers
     in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
+    needs: CaseRuns | None = None  # what its runs are held to, where they are counted together
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
     @property
@@ -103,3 +107,39 @@ class Plan:
     def assertions(self) -> int:
         """How many assertions of answers are planned; a set is one."""
         return sum(job.repeats * len(job.assertions) for job in self.jobs)
+
+
+# --- what runs are held to ------------------------------------------------------------------------------------
+
+
+def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
+    """What the runs of a job are held to: by its test, else by the rules that look at it, else by the gate; None where nothing says so.
+
+    ``repeat`` is how often the config has it asked. Raises ConfigError with every mistake.
+    """
+    own = job.case.runs and job.case.runs.under(policy.runs)
+    asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
+    looking = [rule for rule in policy.rules if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)]
+    ruled = [rule.runs for rule in looking] or [policy.runs]
+    chosen = [own] if own else [runs for runs in ruled if runs]
+    if not chosen:
+        return None
+    if mistakes := [mistake for runs in chosen for mistake in _mistakes(runs, repeat, job)]:
+        raise ConfigError(*mistakes)
+    whole = max((replace(runs, of=runs.of or repeat or 1) for runs in chosen), key=lambda runs: (runs.of, runs.passes))
+    return CaseRuns(whole, repeat or 1, bool(own))
+
+
+def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
+    of = runs.of or repeat
+    if of is None:
+        yield Mistake("`runs` does not say how many there are, and nothing repeats the case", runs.origin, "write `of`")
+    elif repeat and of != repeat:
+        yield Mistake(f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them")
+    elif of > MOST_RUNS:
+        yield Mistake(f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs", runs.origin, "repeat less often, or leave out `runs`")
+    elif job.case.recorded and of > 1:
+        what = f"the test brings its answer, so that there cannot be {of} runs of it"
+        yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")
+    else:
+        yield from replace(runs, of=of).unmeetable()

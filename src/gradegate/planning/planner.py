@@ -13,7 +13,7 @@ from gradegate.planning.assertions import BROUGHT, Subject, bind, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.grader_options import check_options
 from gradegate.planning.identity import definition, named
-from gradegate.planning.job import Job
+from gradegate.planning.job import Job, held
 from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.prompts import Prompts
@@ -104,7 +104,8 @@ class Planner:
     def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
         self.mistakes += check_options(case.options, case.origin, self.binder.idle)
         self.pairs.check_names(case)
-        repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
+        repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
+        repeats = repeat or 1
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         recalled = recall.used(case, self.suite.prompts, self.stored)
@@ -137,6 +138,9 @@ class Planner:
                 if recalled:
                     subject = self._subject(case, values)
                     job = replace(job, recall=recall.later(job, recalled, self.binder, subject, self.prompts.render))
+                if self.recorded is None and (needs := held(job, self.suite.policy, repeat)):
+                    self.size.add_answers(needs.whole.of - repeats, case)
+                    job = replace(job, needs=needs, repeats=needs.whole.of)
                 yield job
         if kept:
             self.stored[kept] = None

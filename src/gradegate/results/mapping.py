@@ -47,13 +47,13 @@ class At:
 def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[M]], type[M]]:
     """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
 
-    A field has no key of its name where a key of the shape holds it already, or where it is ``without`` one. Keys that joined
+    A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one. Keys that joined
     ``later`` may be missing from a file, and are then as the field is by default.
     """
 
     def complete(shape: type[M]) -> type[M]:
         own = get_type_hints(shape, include_extras=True)
-        passed = {without, *own, inside}.union(filter(None, (_at(key, hint).path for key, hint in own.items())))
+        passed = {*without.split(), *own, inside}.union(filter(None, (_at(key, hint).path for key, hint in own.items())))
         keys: dict[str, Any] = {}
         for part, before in ((kind, ""), *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ())):
             hints = get_type_hints(part, include_extras=True)

@@ -149,7 +149,7 @@ _SELECT = At(
 _LATER = "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p"
 
 
-@keys_of(RuleResult, "rule", _LATER, without="bears")
+@keys_of(RuleResult, "rule", _LATER, without="bears runs")
 class RuleLine(Part):
     """One rule applied."""
 

@@ -22,6 +22,7 @@ from gradegate.options import (
     PATHS,
     PLANNING,
     RUNNING,
+    RUNS,
     SHARD,
     SWITCH,
     TEXT,
@@ -130,6 +131,9 @@ class Settings:
         help="only providers whose id or label matches")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
         help="how often every test is asked", otherwise="the config's `evaluateOptions.repeat`, else 1")
+    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
+        help="how many runs of every case must pass, of how many, such as 2/3; a rule or a test may say otherwise",
+        otherwise="what the gate says, else each answer counts")
     confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
         help="how a failure is asked again before it counts: `grader` (the same answer is graded again), `answers` (a "
              "new answer is asked for) or `off`", otherwise="what the gate says, else grader")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
@@ -142,6 +142,36 @@ NO_OPTIONS = CaseOptions()
 
 
 @dataclass(frozen=True, slots=True)
+class Runs:
+    """How many runs of a case must pass: ``passes`` of ``of``, which is 0 where ``repeat`` alone says how many there are."""
+
+    of: int
+    passes: int
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+    def unmeetable(self) -> list[Mistake]:
+        """A mistake where more must pass than there are."""
+        what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
+        return [Mistake(what, self.origin, "let at most as many pass as there are runs")] if 0 < self.of < self.passes else []
+
+    def under(self, gate: Runs | None) -> Runs:
+        """The same, with the ``of`` of the gate where it has none."""
+        return replace(self, of=self.of or (gate.of if gate else 0))
+
+    def milder(self, other: Runs) -> bool:
+        """Whether fewer runs must pass than by another one, or a smaller share of them."""
+        return self.passes < other.passes or self.passes * other.of < other.passes * self.of
+
+
+class CaseRuns(NamedTuple):
+    """What the runs of one case are held to: as a ``whole``, and by rules that say nothing of runs, to whom each of ``plain`` counts."""
+
+    whole: Runs
+    plain: int = 1  # how often `repeat` has it asked
+    own: bool = False  # the test says it, so that it holds for every rule
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One test: its variables and what is asserted of every answer to it."""
 
@@ -157,6 +187,7 @@ class Case:
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=nothing)
+    runs: Runs | None = None
     origin: Origin = NOWHERE
 
     @property
@@ -202,6 +233,7 @@ class Rule:
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base
     max_drop: float | None = None  # of the share of cases that pass, against the base
+    runs: Runs | None = None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
 
     @property
     def own(self) -> bool:
@@ -244,6 +276,13 @@ class Policy:
     noise: float = NOISE
     second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     compare: str = ""  # "base": the answers of the base are asked for in the same run
+    runs: Runs | None = None
+
+    def held(self, confirm: str, runs: Runs | None) -> Policy:
+        """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
+        given = runs or self.runs
+        rules = (replace(rule, runs=rule.runs.under(given) if rule.runs else given) for rule in self.rules)
+        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +317,7 @@ class Suite:
     given: Graders = field(default_factory=dict)  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
-    repeat: int = 1
+    repeat: int | None = None
     timeout: float | None = None  # seconds per call
     derived: tuple[DerivedSpec, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
