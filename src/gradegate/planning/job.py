@@ -11,6 +11,7 @@ from gradegate.grading.conclude import Binding
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
 from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.history import History
 from gradegate.values.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
 Render = Callable[[Sequence[Any]], str]
@@ -93,6 +94,7 @@ class Plan:
     folder: str = ""
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     base: Other | None = None  # the other side, where its jobs are among these
+    history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written
 
     @property
     def answers(self) -> int:
