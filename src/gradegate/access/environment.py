@@ -146,6 +146,11 @@ class Environment:
         return self.event in OWN and isinstance(name, str) and name != "" and ref == f"refs/heads/{name}"
 
     @property
+    def is_trusted(self) -> bool:
+        """Whether later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine."""
+        return not self.on_github or self.is_default_branch
+
+    @property
     def is_fork(self) -> bool | None:
         """Whether the event's pull request comes from another repository; None where the event does not say."""
         try:

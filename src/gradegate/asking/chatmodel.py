@@ -14,7 +14,7 @@ from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import PRICES, post, rates, token_usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
-from gradegate.replies.question import paid
+from gradegate.replies.question import named_model, paid
 from gradegate.values.conversation import Message, Reply, Request, Usage
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
@@ -71,7 +71,7 @@ class ChatModel(Provider):
         elif finish == "tool_calls" and not calls and not self._shape.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
             finish, metadata = "stop", {UNTOLD: "the answer ended in order to call a tool, and tells no call"}
-        return Reply(text, usage, finish, answer.refused, metadata, constrained)
+        return Reply(text, usage, finish, answer.refused, metadata, constrained, named_model(response))
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         return post(self._client, self.url, self._headers, body)

@@ -41,7 +41,7 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
     try:
         from gradegate.results.file import read_baseline  # late: the shape of results takes as long to import as a small plan
 
-        return read_baseline(_place(settings))
+        return read_baseline(place_of(settings, settings.baseline, "baseline"))
     except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
         return [Note(f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}")]
 
@@ -60,9 +60,12 @@ def commit_of_base(settings: Settings) -> str:
         return ""
 
 
-def _place(settings: Settings) -> Path:
-    """Where the file is read: what lies in the repository is the pull request's, and read from the base in its place."""
-    written = Path(os.path.abspath(settings.cwd / settings.baseline))  # noqa: PTH100  # links stay as they are
+def place_of(settings: Settings, name: str, what: str) -> Path:
+    """Where a file is read: what lies in the repository is the pull request's, and read from the base in its place.
+
+    Raises ConfigError where there is no base, and RuntimeError for links that lead in a circle.
+    """
+    written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
     places = (written, written.resolve())
     root = root_of(settings) if settings.base else None
     if root and places[1].is_relative_to(root):
@@ -71,12 +74,12 @@ def _place(settings: Settings) -> Path:
     if inside is None:
         return places[1]
     if root is None:
-        raise ConfigError.at(f"the pull request could have written the baseline `{settings.baseline}`", None, _CURE)
+        raise ConfigError.at(f"the pull request could have written the {what} `{name}`", None, _CURE)
     top = top_of(settings)
     tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
     found = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
     if not found.is_relative_to(root):
-        raise ConfigError.at(f"the baseline `{settings.baseline}` leads out of the base", None, "keep it inside")
+        raise ConfigError.at(f"the {what} `{name}` leads out of the base", None, "keep it inside")
     return found
 
 

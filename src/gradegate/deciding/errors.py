@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, is_contradicted
+from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
@@ -55,7 +55,7 @@ def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleRe
 def _joined(errors: Errors, effect: str, found: Sequence[_Error]) -> Errors:
     """Those of further suites with those of one more."""
     first = errors.first or found[0].reason
-    alike = tuple(f"{what}: " for what in (CONTRADICTION, DISAGREEMENT) if first.startswith(f"{what}: "))
+    alike = tuple(f"{what}: " for what in (CONTRADICTION, DISAGREEMENT, DOUBT, RETURN) if first.startswith(f"{what}: "))
     return replace(
         errors,
         effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,

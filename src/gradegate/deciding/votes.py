@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gradegate.deciding.chances import Lead
+from gradegate.deciding.history import MOST_ASKS, Prior, ended
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.limits import mean
 from gradegate.values.result import Grade, Outcome, Vote
 
 CONTRADICTION = "the grader contradicts itself"
 DISAGREEMENT = "the graders disagree"
+DOUBT = "the asks do not tell a break from flaking"
+RETURN = "the failure comes and goes"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
 
 
@@ -25,6 +28,7 @@ class Standing(enum.Enum):
     CONTRADICTORY = "contradictory"  # neither side leads after the most asks
     DISPUTED = "disputed"  # one grader always fails it, another one always passes it
     UNASKABLE = "unaskable"  # too many asks gave no verdict
+    RETURNING = "returning"  # confirmed, and it was there before and went without a change
 
 
 def turn(number: int, opinions: int) -> int:
@@ -32,14 +36,18 @@ def turn(number: int, opinions: int) -> int:
     return (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
 
 
-def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0) -> Standing:
+def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None) -> Standing:
     """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks. A first ERROR stays one.
+
+    With a ``prior`` the votes of earlier runs decide which votes are enough.
 
     With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of two graders that
     are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged by the same
     rule: let FAIL stand for the side that has to lead by more.
     """
     fails, passes, errors = (outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR))
+    if prior is not None:
+        return _posterior(prior, fails, passes, errors)
     if len(_sure(outcomes, lead, opinions)) > 1:
         return Standing.DISPUTED
     if fails - passes >= lead.votes:
@@ -49,6 +57,18 @@ def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0) -> Stan
     if errors > MOST_ERRORS or errors == len(outcomes):
         return Standing.UNASKABLE
     return Standing.CONTRADICTORY if len(outcomes) >= 3 * lead.votes else Standing.OPEN
+
+
+def _posterior(prior: Prior, fails: int, passes: int, errors: int) -> Standing:
+    end = ended(prior, fails, passes) if fails else "pass" * bool(passes)
+    if end == "fail":
+        return Standing.RETURNING if prior.failed else Standing.FAIL
+    if end:
+        return Standing.PASS
+    asks = fails + passes + errors
+    if errors > MOST_ERRORS or errors == asks:
+        return Standing.UNASKABLE
+    return Standing.CONTRADICTORY if asks >= MOST_ASKS else Standing.OPEN
 
 
 def _sure(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcome, list[int]]:
@@ -61,14 +81,14 @@ def _sure(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcom
     return sure
 
 
-def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions: int = 0) -> Grade:
+def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions: int = 0, prior: Prior | None = None) -> Grade:
     """One grade of all ``asks`` of it, the first one included; ``models`` are those that were asked, ``opinions`` of them others.
 
     The score is the mean of the votes that won, so that a PASS never shows the score of a failure; the reason is the last
     winner's. As long as neither side won, it is the first grade with its votes.
     """
     outcomes = [ask.outcome for ask in asks]
-    where = standing(outcomes, lead, opinions)
+    where = standing(outcomes, lead, opinions, prior)
     votes = tuple(Vote(ask.outcome, ask.score, ask.reason, model) for ask, model in zip(asks, models, strict=True))
     usage = sum((ask.usage for ask in asks), NO_USAGE)
     if where is Standing.OPEN:
@@ -78,14 +98,19 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
         scores = [ask.score for ask in won if ask.score is not None]
         score = float(mean(scores)) if scores else None
         unread = next((ask.unread for ask in won if ask.unread), "")
-        return replace(won[-1], score=score, unread=unread, usage=usage, votes=votes, confirmed=where is Standing.FAIL)
+        told = replace(won[-1], score=score, unread=unread, usage=usage, votes=votes, confirmed=where is Standing.FAIL)
+        return replace(told, model=asks[0].model)
     if where is Standing.DISPUTED:
         sure = _sure(outcomes, lead, opinions)
         no, yes = sure[Outcome.FAIL], sure[Outcome.PASS]
         reason = f"{DISAGREEMENT}: {models[no[0]]} fails {len(no)} of {len(no)} asks, {models[yes[0]]} passes {len(yes)} of {len(yes)}"
+    elif where is Standing.RETURNING and prior:
+        reason = f"{RETURN}: it fails here, and so it did on {prior.failed} without a change"
     elif where is Standing.CONTRADICTORY:
         failing = fails(votes)
-        reason = f"{CONTRADICTION}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}"
+        before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
+        what = DOUBT if prior else CONTRADICTION
+        reason = f"{what}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}{before}"
     else:
         last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
         reason = f"failed, and could not be asked again: {last}"

@@ -34,6 +34,7 @@ MAX_FILES = 128 * MIB  # bytes of all files of a run
 MAX_VALUES = 4_000_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
 MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 128 characters
 MAX_BASELINE = 512 * MIB  # bytes of the results of the base; 100,000 cases with short answers have a third of that
+MAX_HISTORY = 128 * MIB  # bytes of the history; 18,000 grades with 60 runs each
 MAX_LINES = 1_000_000  # of a file of JSON lines
 MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
 MAX_MATCHES = 10_000  # files of one pattern

@@ -39,6 +39,17 @@ class Account:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.total = NO_USAGE
+        self._models: set[str] = set()
+
+    @property
+    def model(self) -> str:
+        """The model that graded, as its replies name it; several in the order of their names."""
+        return ", ".join(sorted(self._models))
+
+    def heard(self, model: str) -> None:
+        """Note who replied."""
+        with self._lock:
+            self._models |= {model} if model else set()
 
     def add(self, usage: Usage) -> None:
         """Add the usage of one call."""
@@ -175,6 +186,7 @@ class Judge:
         with self._question("text", again=again) as asked:
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
+        self.account.heard(reply.model)
         self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent)
         if reply.refused:
             raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)

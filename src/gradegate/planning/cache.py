@@ -21,11 +21,9 @@ def remembered(settings: Settings) -> Replies | None:
     if not settings.cache:
         return None
     folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))  # whose own links nobody has followed
-    on_github = settings.environment.on_github
-    trusted = not on_github or settings.environment.is_default_branch
     age = settings.max_age * DAY
-    objection = _objection(folder, settings.environment.workspace, certain=on_github)
-    return Replies(folder, trusted, _seals(settings), age, settings.cache_http, objection)
+    objection = _objection(folder, settings.environment.workspace, certain=settings.environment.on_github)
+    return Replies(folder, settings.environment.is_trusted, _seals(settings), age, settings.cache_http, objection)
 
 
 def check_secret(settings: Settings) -> None:

@@ -13,6 +13,7 @@ from gradegate.options import MOST_RUNS
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
 from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.history import History
 from gradegate.values.result import selects
 from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
 
@@ -97,6 +98,7 @@ class Plan:
     folder: str = ""
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     base: Other | None = None  # the other side, where its jobs are among these
+    history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written
 
     @property
     def answers(self) -> int:

@@ -169,18 +169,17 @@ class Question:
         for key, response in self._heard if self._occasion is not None else ():
             usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
             kind = response.headers.get("content-type", "")
-            model = _model(response) or self._provider.name
+            try:
+                model = named_model(json.loads(response.body)) or self._provider.name
+            except (ValueError, RecursionError):
+                model = self._provider.name
             stored = Stored(time.time(), model, usage, kind, float(response.seconds), response.body)
             self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
         self._heard = []
 
 
-def _model(response: Response) -> str:
+def named_model(content: Any) -> str:
     """The model that a response names; an empty string where it names none."""
-    try:
-        content = json.loads(response.body)
-    except (ValueError, RecursionError):
-        return ""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
     return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
 

@@ -14,6 +14,7 @@ from gradegate.results.mapping import SELF, At, keys_of, line, value
 from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import ChangeKind, GateChange
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
+from gradegate.values.history import HistoryReport
 from gradegate.values.result import Grade, Row, RuleResult, cases_of
 from gradegate.values.suite import Limits, Note, Select
 
@@ -74,7 +75,7 @@ class Spent(Part):
     )
 
 
-@keys_of(Grade, "assertion", later="votes confirmed unconfirmed key definition base undone unheard withheld turns")
+@keys_of(Grade, "assertion", later="votes confirmed unconfirmed key definition base undone unheard withheld turns model history")
 class GradeLine(Part):
     """The word on one assertion of one answer. An error has no score."""
 
@@ -265,6 +266,7 @@ class Head(Part):
     baseline: Annotated[BaselineReport | None, At("run.baseline")] = Field(
         default=None, description="null where there is nothing to compare with."
     )
+    history: Annotated[HistoryReport | None, At("run.history")] = Field(default=None, description="null where the run had none.")
     derived_metrics: Annotated[list[DerivedMetric], At("run.derived")] = Field(
         default=[], description="Of each provider and prompt, in order."
     )

@@ -11,6 +11,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue
+from gradegate.running.histories import Histories
 from gradegate.running.metric_sums import derived
 from gradegate.values.account import BudgetReport, CacheReport, Made
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
@@ -60,6 +61,7 @@ class Gathered:
     plan: Plan
     confirming: Confirming
     places: Sequence[Place]
+    histories: Histories
     others: Sequence[Row] = field(default_factory=list)
 
     @classmethod
@@ -75,18 +77,19 @@ class Gathered:
         answers: list[Answer] = []
         others: list[Row | None] = []
         places: list[Place] = []
+        histories = Histories(plan, askable)
         for index, job in enumerate(plan.jobs):
             for repeat in range(job.repeats):
                 asked = asked_of(index, job, repeat)
                 if job.of_base:  # its own side came before
                     others[repeat - job.repeats] = asked.row
                 else:
-                    answers.append(Answer(asked.job or job, asked.row, asked.transcript))
+                    answers.append(Answer(asked.job or job, asked.row, asked.transcript, histories.of((index, repeat))))
                     others.append(None)
                     places.append((index, repeat))
         beside = Beside.of(plan, askable, reask, others)
-        confirming = Confirming(askable, answers, reask, beside, pursue)
-        return cls(plan, confirming, places, [row for row in others if row])
+        confirming = Confirming(askable, answers, reask, histories, beside, pursue)
+        return cls(plan, confirming, places, histories, [row for row in others if row])
 
     def result(self, why: str, account: Account) -> RunResult:
         """Everything, where ``why`` says that asking ended early."""
@@ -116,6 +119,7 @@ class Gathered:
             confirm=self.confirming.report(),
             baseline=self.confirming.baseline(rows),
             derived=derived(plan.derived, rows),
+            history=self.histories.report(rows),
         )
 
 

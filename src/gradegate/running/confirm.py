@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gradegate.deciding import selfcheck
+from gradegate.deciding.history import Prior
 from gradegate.deciding.votes import undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.running.askable import Askable, mode_of
 from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Remembering
+from gradegate.running.histories import Histories
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.scoring import concluded
@@ -31,6 +33,7 @@ class Answer:
     job: Job
     row: Row
     transcript: Transcript | None = None
+    identities: Mapping[int, str] = field(default_factory=dict)  # in a history, by the position of the grade
 
 
 class Confirming:
@@ -41,10 +44,11 @@ class Confirming:
         askable: Askable,
         answers: Sequence[Answer],
         reask: int,
+        histories: Histories,
         beside: Beside | None = None,
         pursue: Pursue | None = None,
     ) -> None:
-        self._askable = askable
+        self._askable, self._histories = askable, histories
         self._pursue = pursue or in_portions
         self._answers = list(answers)
         self._reask = reask
@@ -97,7 +101,7 @@ class Confirming:
             left, answer = dict(self._left(number)), self._answers[number]
             grades = tuple(replace(grade, unconfirmed=place in left) for place, grade in enumerate(answer.row.grades))
             self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
-        return [answer.row for answer in self._answers]
+        return [self._histories.told(answer.job, answer.row, answer.identities) for answer in self._answers]
 
     # --- what is open -----------------------------------------------------------------------------------------
 
@@ -127,7 +131,15 @@ class Confirming:
             asks = {place: [row.grades[place]] for place in bounds}
             lead = self._askable.lead(job.suite)
             kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
-            yield number, kind(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew)
+            priors = {} if old else self._priors(number, positions)
+            yield number, kind(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew, priors)
+
+    def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
+        """Of the grades whose history is used."""
+        answer = self._answers[number]
+        known = ((place, own) for place, own in answer.identities.items() if place in positions)
+        priors = {place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model) for place, own in known}
+        return {place: prior for place, prior in priors.items() if prior}
 
     def _settle(self) -> list[int]:
         """Conclude what was asked; gives the numbers of its answers."""

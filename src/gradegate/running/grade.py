@@ -54,4 +54,4 @@ def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grad
             verdict = bound.grader.grade(seen, judge_of(bound, seen, account, reask, ask=ask))
         return conclude(bound, verdict, account.total)
 
-    return guarded(grade, lambda e: error(bound, e, account.total))
+    return replace(guarded(grade, lambda e: error(bound, e, account.total)), model=account.model)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradegate.deciding.chances import Lead
+from gradegate.deciding.history import Prior
 from gradegate.deciding.votes import Standing, concluded, standing, turn
 from gradegate.grading.conclude import Bound, error
 from gradegate.http.parallel import gather
@@ -35,6 +36,7 @@ class Asking:
     lead: Lead
     reask: int
     anew: bool = False
+    priors: Mapping[int, Prior] = field(default_factory=dict)  # of grades with a history that is used
     answers: list[str] = field(default_factory=list)  # the new ones
     usages: list[Usage] = field(default_factory=list)  # the target's, of these
     lost_answers: Usage = NO_USAGE  # the target's, of answers that came to nothing
@@ -90,14 +92,15 @@ class Asking:
 
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""
-        return standing([grade.outcome for grade in tuple(self.asks[place])], self.lead, len(self.bounds[place].again.opinions))
+        outcomes = [grade.outcome for grade in tuple(self.asks[place])]
+        return standing(outcomes, self.lead, len(self.bounds[place].again.opinions), self.priors.get(place))
 
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
         asks, bound = tuple(self.asks[place]), self.bounds[place]
         models = (opinion(bound, number).models for number in range(len(asks)))
         names = [of["text"].name if "text" in of else "" for of in models]
-        grade = concluded(asks, names, self.lead, len(bound.again.opinions))
+        grade = concluded(asks, names, self.lead, len(bound.again.opinions), self.priors.get(place))
         evidence = {**grade.evidence, "answers": self.answers[: len(asks) - 1]} if self.anew else grade.evidence
         return replace(grade, inner=asks[0].inner, evidence=evidence)
 

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, stored, with_base
+from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, place_of, stored, with_base
 from gradegate.base.changes import blocks, compare
 from gradegate.base.checkout import Base, plan_base
 from gradegate.base.pairing import remarks
 from gradegate.base.snapshot import snapshots
 from gradegate.errors import ConfigError
+from gradegate.files.regular import UnusableError
 from gradegate.http.client import Client
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
 from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
+from gradegate.results.history_file import read_history
 from gradegate.values.changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
+from gradegate.values.history import History, Records
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note
 
@@ -48,6 +51,22 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
         return replace(planned, notes=(*planned.notes, FOREIGN))
     notes = map(Note, remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models)))
     return replace(planned, baseline=found, notes=(*planned.notes, *notes))
+
+
+def with_history(planned: Plan, settings: Settings) -> Plan:
+    """The plan with the earlier runs of its cases. Raises ConfigError where the pull request could have written them."""
+    if not (settings.history or settings.history_out):
+        return planned
+    records: Records = {}
+    notes: list[Note] = []
+    try:
+        records = read_history(place_of(settings, settings.history, "history")) if settings.history else {}
+    except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
+        notes.append(Note(f"the history `{settings.history}` cannot be used, so every case is decided without one: {e}"))
+    if settings.history_out and not settings.environment.is_trusted:
+        event = settings.environment.event_shown
+        notes.append(Note(f"`history-out` is not written at {event}: votes of a pull request never enter a history"))
+    return replace(planned, history=History(settings.history, records), notes=(*planned.notes, *notes))
 
 
 def changes_of(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:

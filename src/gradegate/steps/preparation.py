@@ -24,7 +24,7 @@ from gradegate.processes.evaluate import begin
 from gradegate.processes.permission import may_run
 from gradegate.recording.read import read as recorded
 from gradegate.reporting.redact import conceal, concealed_mistakes
-from gradegate.steps.comparison import changes_of, read_base, with_baseline
+from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 
@@ -86,7 +86,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
     own, answers = _planned(suites, settings, client)
-    planned = told(with_baseline(own, settings, client, base), settings, suites)
+    planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, suites)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(changes_of(base, own, suites, settings), hide) if base else NO_CHANGES

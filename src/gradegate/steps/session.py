@@ -20,13 +20,16 @@ from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking import ready
 from gradegate.deciding.gate import decide, withheld
-from gradegate.files.replacing import Place
+from gradegate.files.replacing import Place, replacing
 from gradegate.planning.cache import remembered
 from gradegate.processes import pool as programs
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Links
+from gradegate.results.history_file import history_lines
+from gradegate.running.askable import Askable
+from gradegate.running.histories import Histories
 from gradegate.running.run import Watch, run
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
@@ -96,6 +99,18 @@ class Session:
         rows = self.rows(self.prepared, progress, ask)
         return decide(rows, conceal(self.prepared.plan.policies, self.prepared.hide), changes)
 
+    def keep(self, path: str, run: RunResult) -> str:
+        """Write the history with what the run adds; gives why it could not be written, which never changes the verdict."""
+        plan = self.prepared.plan
+        histories = Histories(plan, Askable(plan))
+        records = histories.appended(run.rows, run.made) if run.rows else histories.records
+        try:
+            with replacing(self.where[path]) as file:
+                file.writelines(map(self.prepared.seal, history_lines(records)))
+        except OSError as e:
+            return f"{path} could not be written: {e.strerror or e}"
+        return ""
+
     def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names."""
         with progress(prepared.plan.answers) as watch:
@@ -136,7 +151,8 @@ def deliver(
     ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
     """
     check_outputs(settings.outputs)
-    session = Session.begin(settings, settings.outputs, spare)
+    kept = [settings.history_out] if settings.history_out and settings.environment.is_trusted else []
+    session = Session.begin(settings, (*settings.outputs, *kept), spare)
     digests = session.prepared.plan.digests
     if session.spared:
         decision = unasked(GateOutcome.PASS, session.spared, settings, digests)
@@ -144,7 +160,9 @@ def deliver(
         decision = unasked(GateOutcome.INCONCLUSIVE, absent, settings, digests)
     else:
         decision = session.decide(progress, approve, ask)
-    return _delivered(session.where, decision, names, links, session.prepared.seal)
+    where = {path: place for path, place in session.where.items() if path not in kept}
+    delivered = _delivered(where, decision, names, links, session.prepared.seal)
+    return replace(delivered, failures=delivered.failures | {path: why for path in kept if (why := session.keep(path, decision.run))})
 
 
 def deliver_without_keys(

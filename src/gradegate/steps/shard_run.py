@@ -13,6 +13,7 @@ from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.conclusion import Account, Place
 from gradegate.running.confirm import Answer, Confirming
+from gradegate.running.histories import Histories
 from gradegate.running.run import Watch, first_asks, further_asks
 from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
@@ -62,16 +63,17 @@ def _found(prepared: Prepared, records: Iterable[str], account: Account, answers
 
 def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Recorder) -> Confirming:
     askable = Askable(plan)
-    answers = [_answer(plan, askable, it) for it in mine]
+    histories = Histories(plan, askable)
+    answers = [_answer(plan, askable, histories, it) for it in mine]
     beside = Beside.of(plan, askable, reask, [None] * sum(job.repeats for job in plan.jobs if not job.of_base))
     if beside is not None:
         places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
         recorded = dict(zip(places, beside.paired, strict=True))
         beside = replace(beside, paired=[_counterpart(plan, it, recorded) for it in mine])
-    return Confirming(askable, answers, reask, beside, recorder)
+    return Confirming(askable, answers, reask, histories, beside, recorder)
 
 
-def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
+def _answer(plan: Plan, askable: Askable, histories: Histories, it: OpenRecord) -> Answer:
     """An answer whose failures are asked again. Raises Damaged where the plan has none, or where a grade is not open."""
     place, repeat = it.answer.place, it.answer.repeat
     planned = plan.jobs[place] if place < len(plan.jobs) else None
@@ -83,7 +85,7 @@ def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
     job = asked.job or planned
     if not {n for n, _ in askable.of(job) if asked.row.grades[n].outcome is Outcome.FAIL}.issuperset(it.positions):
         raise Damaged(f"answer {place} has no such open grade")
-    return Answer(job, asked.row, asked.transcript)
+    return Answer(job, asked.row, asked.transcript, histories.of((place, repeat)))
 
 
 def _counterpart(plan: Plan, it: OpenRecord, recorded: dict[Place, Row | None]) -> Row | None:

@@ -143,6 +143,7 @@ class Reply:
     refused: bool = False  # the model or a content filter declined; the text says so in its words
     metadata: Mapping[str, Any] = field(default_factory=dict)
     constrained: bool = False  # the endpoint took the schema that was asked for, and enforces it
+    model: str = ""  # who answered, as the response names it
 
 
 IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSON of data

@@ -12,6 +12,7 @@ from gradegate.errors import Origin
 from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.history import HistoryReport, PastVotes
 from gradegate.values.suite import NOWHERE, Held, Note, Rule, nothing
 
 
@@ -113,6 +114,8 @@ class Grade:
     unheard: Annotated[bool, "An error because no answer came: no connection, busy or down after all retries, or nothing in time."] = False
     withheld: Annotated[bool, "An error because a model was not asked, or gave what cannot be used."] = False
     turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
+    model: Annotated[str, "The model that graded it first, as its reply names it; empty where it names none."] = ""
+    history: Annotated[PastVotes | None, "Earlier runs of the default branch; null where none of them counts."] = None
 
     @property
     def counts(self) -> bool:
@@ -216,6 +219,7 @@ class RunResult:
     confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[DerivedMetric, ...] = ()
+    history: HistoryReport | None = None  # None where the run had none
 
     @property
     def usage(self) -> Usage:

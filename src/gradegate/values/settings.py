@@ -152,6 +152,11 @@ class Settings:
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE,
         help="the results.json of the base, to tell new failures from old ones",
         more="An artifact of the default branch's run will do. A path inside the repository is read from `base`.")
+    history: str = option("", "--history FILE", FROM_WORKSPACE,
+        help="earlier runs of the default branch: by the votes of each case they say when a failure is a break",
+        more="A path inside the repository is read from `base`.")
+    history_out: str = option("", "--history-out FILE", PATH,
+        help="writes `history` with the votes of this run, in runs of the default branch and on your own machine")
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the prompts of that "
              "checkout are asked in the same run)")

@@ -1,0 +1,134 @@
+"""The earlier runs of a plan's grades: which grade of which answer they are of, and what the run adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+
+from gradegate.deciding.history import Counted, Prior, count, cut, mean_share
+from gradegate.planning.identity import Ordinals, digest, identity, request
+from gradegate.planning.job import Job, Plan
+from gradegate.reporting.wording import called, name
+from gradegate.running.askable import Askable, mode_of
+from gradegate.values.account import Made
+from gradegate.values.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
+from gradegate.values.result import Grade, Outcome, Row
+
+_SHORT = 7  # of a commit
+_DIGITS = 16  # of the hash of a request
+_SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
+Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+class Histories:
+    """Of the grades that may be asked again, by one grader."""
+
+    def __init__(self, plan: Plan, askable: Askable) -> None:
+        self._plan, self._askable = plan, askable
+        self.records: Records = plan.history.records if plan.history else {}
+        self.shares = cache(self._share)
+
+    @cached_property
+    def _identities(self) -> Mapping[Place, Mapping[int, str]]:
+        """By the position of a grade; equal ones are told apart by their order in the plan."""
+        ordinals, found = Ordinals(), dict[Place, dict[int, str]]()
+        for index, job in enumerate(self._plan.jobs):
+            for repeat in range(0 if job.of_base else job.repeats):
+                key = identity(job, repeat).hex()
+                mine = found[index, repeat] = {}
+                for position, bound in self._askable.of(job):
+                    if not bound.again.opinions:
+                        held = bound.asserted
+                        graders = sorted(model.id for model in bound.models.values())
+                        own = digest([key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps])
+                        mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
+        return found
+
+    def of(self, place: Place) -> Mapping[int, str]:
+        """The identities of the grades of an answer, by their positions; none where no history is read or written."""
+        return self._identities[place] if self._plan.history else {}
+
+    def counted(self, identity: str, model: str) -> Counted:
+        """The votes that count beside a first vote of a model."""
+        record = self.records.get(identity)
+        return count(record.runs, model) if record else Counted()
+
+    def prior(self, job: Job, position: int, identity: str, model: str) -> Prior | None:
+        """What the test begins with, of a first vote of a model; None where the history is not used."""
+        noise = self._askable.policies[job.suite].noise
+        found = self.counted(identity, model)
+        if not (found.used and noise):
+            return None
+        bound = dict(self._askable.of(job))[position]
+        failed = found.failed if mode_of(bound, job) == "grader" else ""
+        mean = mean_share(*self.shares(model), noise)
+        return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed)
+
+    def _share(self, model: str) -> tuple[int, int]:
+        """The votes of all used histories of the plan by one model."""
+        used = [it for ids in self._identities.values() for own in ids.values() if (it := self.counted(own, model)).used]
+        return sum(it.fails for it in used), sum(it.passes for it in used)
+
+    # --- what came of it --------------------------------------------------------------------------------------
+
+    def told(self, job: Job, row: Row, identities: Mapping[int, str]) -> Row:
+        """A row whose grades know their earlier votes."""
+        grades = list(row.grades)
+        for position, own in identities.items():
+            grade = grades[position]
+            found = self.counted(own, grade.model)
+            if found.fails + found.passes and Outcome.ERROR is not _first(grade):
+                prior, votes = self.prior(job, position, own, grade.model), _votes(grade)
+                factor = prior.factor(votes.count("F"), votes.count("P")) if prior else None
+                past = PastVotes(found.fails, found.passes, grade.model, found.flaky, factor)
+                grades[position] = replace(grade, history=past)
+        return replace(row, grades=tuple(grades))
+
+    def report(self, rows: Sequence[Row]) -> HistoryReport | None:
+        """The history of the run in figures; None where none was read."""
+        if not (self._plan.history and self._plan.history.file):
+            return None
+        held = [it for _, row, ids in self._answers(rows) for own, it in _grades(row, ids) if own in self.records]
+        past = [it.history for it in held if it.history]
+        newest = max((run for record in self.records.values() for run in record.runs), key=lambda run: run.at, default=None)
+        return HistoryReport(
+            file=self._plan.history.file,
+            commit=newest.commit if newest else "",
+            grades=len(held),
+            used=sum(it.bayes_factor is not None for it in past),
+            flaky=sum(it.flaky for it in past),
+            comes_and_goes=sum(
+                bool(self.counted(own, it.model).failed) for _, row, ids in self._answers(rows) for own, it in _grades(row, ids)
+            ),
+        )
+
+    def appended(self, rows: Sequence[Row], made: Made) -> Records:
+        """The records with the votes of a run: of what its graders were asked now, and not of kept replies."""
+        records = dict(self.records)
+        for job, row, ids in self._answers(rows):
+            asked = request(job).hex()[:_DIGITS]
+            for own, grade in _grades(row, ids):
+                if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
+                    outcome = "open" if grade.unconfirmed else grade.outcome.value
+                    run = PastRun(made.started[:10], made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
+                    before = records[own].runs if own in records else ()
+                    title = f"{name(row)} / {called(grade.assertion)}"
+                    records[own] = GradeRecord(title, cut((*before, run)))
+        return records
+
+    def _answers(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, Mapping[int, str]]]:
+        for (index, repeat), row in zip(self._identities, rows, strict=True) if self._plan.history else ():
+            yield self._plan.jobs[index], row, self._identities[index, repeat]
+
+
+def _grades(row: Row, identities: Mapping[int, str]) -> Iterator[tuple[str, Grade]]:
+    return ((own, row.grades[position]) for position, own in identities.items())
+
+
+def _votes(grade: Grade) -> str:
+    return "".join(_SIGNS[vote.outcome] for vote in grade.votes) or _SIGNS[grade.outcome]
+
+
+def _first(grade: Grade) -> Outcome:
+    return grade.votes[0].outcome if grade.votes else grade.outcome
