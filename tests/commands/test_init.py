@@ -83,7 +83,7 @@ def test_the_workflow_is_safe_valid_and_for_this_folder(begun, template, below, 
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {}
     *_, gate = workflow["jobs"].values()
-    assert gate["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert gate["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
     (step,) = [step for step in gate["steps"] if step.get("id") == "gate"]
     assert step["with"].get("working-directory", "") == below
     assert step["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
@@ -186,6 +186,10 @@ def existing(begun, **more):
     (begun.folder / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
 
 
+# What every workflow compares with; a push has no base to check out.
+COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto"}
+
+
 def gate_step(begun):
     workflow = yaml.safe_load(begun.files[WORKFLOW])
     return next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
@@ -205,7 +209,7 @@ def test_a_workflow_alone_hands_over_the_keys_that_the_config_takes(begun):
     assert set(begun.files) == {"promptfooconfig.yaml", WORKFLOW}
     step = gate_step(begun)
     assert step["env"] == {name: f"${{{{ secrets.{name} }}}}" for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")}
-    assert step["with"] == {"base": ".base"}
+    assert step["with"] == COMPARED
     assert begun.do("init", "--from-pr")[0] == 0
 
 
@@ -216,7 +220,7 @@ def test_models_that_are_named_for_a_config_that_is_there_go_into_the_workflow(b
     assert "grade" in err  # nobody says which model does
     assert begun.do("init", "--only-workflow", "--grader", "groq:j", "--provider", "openai:chat:m")[0] == 0
     step = gate_step(begun)
-    assert step["with"] == {"provider": "openai:chat:m", "grader": "groq:j", "base": ".base"}
+    assert step["with"] == {"provider": "openai:chat:m", "grader": "groq:j", **COMPARED}
     assert set(step["env"]) == {"GROQ_API_KEY", "OPENAI_API_KEY"}
     assert begun.do("init", "--from-pr")[0] == 0
 
@@ -225,7 +229,7 @@ def test_a_config_that_is_there_may_be_answered_by_a_program(begun):
     existing(begun)
     assert begun.do("init", "--only-workflow", "--template", "answers", "--grader", "groq:j")[0] == 0
     given = gate_step(begun)["with"]
-    assert given == {"grader": "groq:j", "answers": ".answers/answers.jsonl", "base": ".base"}
+    assert given == {"grader": "groq:j", "answers": ".answers/answers.jsonl", **COMPARED}
     assert begun.do("init", "--from-pr")[0] == 0
 
 
@@ -255,7 +259,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
     step = next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
     assert step["with"].get("working-directory", "") == where.below
     assert set(workflow) == {"name", True, "permissions", "concurrency", "jobs"}
-    assert text.count("${{") == 5
+    assert text.count("${{") == 7
 
 
 # --- what is in the way -------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from support.step import CANARY, Step
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-(STEP,) = ACTION["runs"]["steps"]
+STEP, _ = ACTION["runs"]["steps"]
 # Of a hosted runner, what no step declares and nothing needs to know.
 MACHINE = {"JAVA_HOME": "/jvm", "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine", "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime"}
 

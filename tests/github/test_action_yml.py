@@ -84,10 +84,19 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
     for name, entry in ACTION["inputs"].items():
         if name.endswith("-key") and name != "comment-key":
             assert entry["default"] == ""
-    (step,) = ACTION["runs"]["steps"]
+    step, upload = ACTION["runs"]["steps"]
     assert ACTION["runs"]["using"] == "composite"
     assert step["run"] == 'exec "$GITHUB_ACTION_PATH/container/run.sh"'
     assert step["env"] == {"GRADEGATE_IMAGE": "", "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}", "GRADEGATE_ENV": "${{ toJSON(env) }}"}
+    # What cannot be uploaded fails no check, and is uploaded after a step that failed, too.
+    assert upload["continue-on-error"] is True
+    assert upload["if"] == "always() && steps.gate.outputs.artifact"
+    assert upload["with"] == {
+        "name": "${{ steps.gate.outputs.artifact }}",
+        "path": "${{ runner.temp }}/${{ steps.gate.outputs.artifact }}",
+        "overwrite": True,
+    }
+    assert all(PINNED.search(line) for line in (ROOT / "action.yml").read_text().splitlines() if "uses:" in line)
 
 
 def test_every_output_of_the_step_is_one_of_the_action() -> None:

@@ -16,6 +16,7 @@ import pytest
 import gradegate
 from gradegate.github import client, sticky
 from gradegate.github.approval import approval
+from gradegate.github.artifact import _Source
 from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import GitHub, connect
 from gradegate.github.diff import changed_files
@@ -60,6 +61,13 @@ def look_for_the_files(fake: FakeGitHub) -> None:
     assert changed_files(github(fake), EVENT, "main").paths == {"a.md", "b.md", "c.md"}
 
 
+def look_for_the_artifact(fake: FakeGitHub) -> None:
+    workflow = re.compile(r"(?P<path>\.github/workflows/(?P<file>.+))").fullmatch(".github/workflows/evals.yml")
+    assert workflow
+    found = _Source(github(fake), f"{fake.url}/repos/{fake.repository}", workflow, "main", "gradegate-evals", "8")
+    assert found.newest() == (b"packed", f"run 7 of main (commit {HEAD[:7]})")
+
+
 def furnish(fake: FakeGitHub) -> None:
     """A pull request with something of all that we read."""
     fake.tokens["ghp_person"] = Token("Mona", "User")
@@ -67,6 +75,9 @@ def furnish(fake: FakeGitHub) -> None:
     fake.changes("a.md", "renamed", "b.md")
     fake.changes("c.md", "removed")
     fake.committed(HEAD, "2026-03-01T11:00:00Z")
+    fake.commits.append(HEAD)
+    fake.ran(7, HEAD)
+    fake.left(7, "gradegate-evals", b"packed")
     for event in ("head_ref_force_pushed", "commented", "base_ref_changed"):
         fake.happened(event, "2026-03-01T11:30:00Z", "hubot")
     fake.happened("labeled", "2026-03-01T13:00:00Z", label=LABEL)
@@ -82,6 +93,7 @@ def everything(fake: FakeGitHub) -> None:
     look_for_the_label(fake)
     look_for_the_pull_request(fake)
     look_for_the_files(fake)
+    look_for_the_artifact(fake)
 
 
 def run(act: Callable[[FakeGitHub], object], enterprise: bool = False) -> list[contract.Exchange]:
@@ -147,16 +159,19 @@ def places() -> set[Place]:
 @SERVERS
 def test_every_place_of_the_code_that_asks_github_has_been_held_to_the_contract(monkeypatch: pytest.MonkeyPatch, enterprise: bool) -> None:
     reached: set[tuple[str, int]] = set()
-    send = GitHub.send
 
-    def noted(self: GitHub, *arguments: Any) -> Any:
-        frame = sys._getframe(1)
-        while frame:
-            reached.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
-        return send(self, *arguments)
+    def noted(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*arguments: Any) -> Any:
+            frame = sys._getframe(1)
+            while frame:
+                reached.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+                frame = frame.f_back  # type: ignore[assignment]
+            return ask(*arguments)
 
-    monkeypatch.setattr(GitHub, "send", noted)
+        return asked
+
+    for name in ("send", "download"):
+        monkeypatch.setattr(GitHub, name, noted(getattr(GitHub, name)))
     run(everything, enterprise)
     found = places()
     assert len(found) >= 10

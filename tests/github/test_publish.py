@@ -102,6 +102,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "tokens": "34",
         "overturned": "0",
         "comment-url": url,
+        "artifact": "",
         "results-path": "r.json",
         "junit-path": "r.xml",
         "markdown-path": "r.md",

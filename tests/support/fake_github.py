@@ -3,6 +3,7 @@
 What it is asked and what it answers is held to what GitHub publishes when its test ends (`contract.py`).
 """
 
+import hashlib
 import json
 import re
 import threading
@@ -22,6 +23,7 @@ LIST = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/comments")
 TIMELINE = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/timeline")
 PULL = re.compile(r"/repos/([^/]+/[^/]+)/pulls/(\d+)(/files)?")
 PULLS = re.compile(r"/repos/([^/]+/[^/]+)/pulls")
+ACTIONS = re.compile(r"/repos/([^/]+/[^/]+)/(actions/(?:workflows|runs|artifacts)|branches|compare)/([^/]+)(?:/[a-z]+)?")
 MOST_FILES = 3000  # of a pull request, however many there are
 ONE = re.compile(r"/repos/([^/]+/[^/]+)/issues/comments/(\d+)")
 
@@ -33,6 +35,7 @@ class Token:
     login: str
     kind: str = "Bot"
     writes: bool = True
+    actions: bool = True  # whether it may read runs and artifacts
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,12 @@ class FakeGitHub:
     pull: dict[str, Any] = field(default_factory=dict)  # the pull request, but for how many files it changes
     files: list[dict[str, Any]] = field(default_factory=list)  # that it changes
     pulls: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # open ones, by `user:branch`
+    runs: list[dict[str, Any]] = field(default_factory=list)  # of workflows
+    artifacts: list[tuple[int, dict[str, Any], bytes]] = field(default_factory=list)  # with the run that left them, and what is handed out
+    commits: list[str] = field(default_factory=list)  # of the branch main, oldest first
+    filters: bool = True  # of lists of runs; without, whatever there is is listed
+    storage: str = ""  # where artifacts lie, on another host
+    handed: list[dict[str, str]] = field(default_factory=list)  # headers of the requests for them
     seen: list[Seen] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     before: Callable[[Seen], None] = lambda seen: None
@@ -106,6 +115,16 @@ class FakeGitHub:
     def committed(self, sha: str, at: str) -> None:
         """Put a commit into the timeline: it has the dates that its author gave it, and no other."""
         self.timeline.append(shapes.commit(sha, at))
+
+    def ran(self, own: int, sha: str, source: str = "", **about: str) -> None:
+        """Put a run of a workflow there, as the API shows it: a push to main, where nothing else is said."""
+        given = {"event": "push", "branch": "main", "path": ".github/workflows/evals.yml", **about}
+        self.runs.append(shapes.run(self.repository, own, source or self.repository, sha=sha, **given))
+
+    def left(self, run: int, name: str, packed: bytes, **about: Any) -> None:
+        """Put the artifact of a run there."""
+        given = {"size": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}", "expired": False, **about}
+        self.artifacts.append((run, shapes.artifact(len(self.artifacts) + 1, name, **given), packed))
 
     def trouble(self, method: str, status: int, message: str = "trouble", **more: Any) -> None:
         """Script an answer out of turn."""
@@ -142,7 +161,28 @@ class FakeGitHub:
             if token.kind == "Bot":
                 return _refused(403, NO_ACCESS)
             return 200, {}, shapes.account(token.login, token.kind)
+        actions = ACTIONS.fullmatch(seen.path)
+        if actions and actions[1] == self.repository and seen.method == "GET":
+            return self._actions(seen, actions[2], actions[3]) if token.actions else _refused(403, NO_ACCESS)
         return self._comments(seen, token)
+
+    def _actions(self, seen: Seen, kind: str, which: str) -> tuple[int, dict[str, str], Any]:
+        """Runs of a workflow, artifacts of a run, an artifact, a branch, or how a commit lies to another."""
+        asked = {name: values[-1] for name, values in seen.query.items()}
+        if kind == "actions/workflows":
+            own = [it for it in self.runs if not self.filters or (it["event"], it["head_branch"]) == (asked["event"], asked["branch"])]
+            listed = sorted(own, key=lambda it: -it["id"])[: int(asked["per_page"])]
+            return 200, {}, {"total_count": len(own), "workflow_runs": listed}
+        if kind == "actions/runs":
+            shown = [it for run, it, _ in self.artifacts if (str(run), it["name"]) == (which, asked["name"])]
+            return 200, {}, {"total_count": len(shown), "artifacts": shown}
+        if kind == "actions/artifacts":
+            expired = any(it["expired"] for _, it, _ in self.artifacts if str(it["id"]) == which)
+            return _refused(410, "Gone") if expired else (302, {"Location": f"{self.storage}/{which}?sig=secret"}, None)
+        if kind == "branches":
+            return (200, {}, shapes.branch(which, self.commits[-1])) if which == "main" else _refused(404, "Branch not found")
+        base, _, head = which.partition("...")
+        return 200, {}, shapes.comparison(base, "identical" if base == head else "behind" if head in self.commits else "diverged")
 
     def _comments(self, seen: Seen, token: Token) -> tuple[int, dict[str, str], Any]:
         timeline = TIMELINE.fullmatch(seen.path)
@@ -237,6 +277,17 @@ class _Handler(JsonHandler):
         return path if not self.root else f"/not-the-api{path}"
 
 
+class _Storage(JsonHandler):
+    """Hands out artifacts to whoever has the address, and to nobody who shows a token."""
+
+    fake: FakeGitHub
+
+    def respond(self) -> None:
+        self.fake.handed.append({name.lower(): value for name, value in self.headers.items()})
+        packed = next(it for _, about, it in self.fake.artifacts if about["id"] == int(urlsplit(self.path).path[1:]))
+        self.answer(400 if "Authorization" in self.headers else 200, packed, {"Content-Type": "application/zip"})
+
+
 @contextmanager
 def serve(repository: str = "octo-org/octo-repo", enterprise: bool = False) -> Iterator[FakeGitHub]:
     """Run a fake on a free port of 127.0.0.1, with the addresses of github.com or of an Enterprise Server.
@@ -245,7 +296,8 @@ def serve(repository: str = "octo-org/octo-repo", enterprise: bool = False) -> I
     """
     fake = FakeGitHub(repository=repository)
     root = "/api/v3" if enterprise else ""
-    with listening(_Handler, fake=fake, root=root) as port:
+    with listening(_Handler, fake=fake, root=root) as port, listening(_Storage, fake=fake) as storage:
+        fake.storage = f"http://127.0.0.1:{storage}"
         fake.url = f"http://127.0.0.1:{port}{root}"
         fake.graphql = f"http://127.0.0.1:{port}{'/api' if enterprise else ''}/graphql"
         yield fake

@@ -77,6 +77,27 @@ def pull(repository: str, number: int, changed_files: int) -> dict[str, Any]:
     return {**listed_pull(repository, number), **filled(__file__, "pull", changed_files=changed_files)}
 
 
+def run(repository: str, own: int, source: str, **about: Any) -> dict[str, Any]:
+    """A run of a workflow; ``source`` is the repository whose commit it ran for."""
+    sides = {"repository": _side(repository, "main", "")["repo"], "source": _side(source, "main", "")["repo"]}
+    return filled(__file__, "run", own=own, **sides, **about)
+
+
+def artifact(own: int, name: str, size: int, digest: str | None, expired: bool) -> dict[str, Any]:
+    """An artifact in a list."""
+    return filled(__file__, "artifact", own=own, name=name, size=size, digest=digest, expired=expired)
+
+
+def branch(name: str, sha: str) -> dict[str, Any]:
+    """A branch with its last commit."""
+    return filled(__file__, "branch", name=name, commit=filled(__file__, "of_branch", sha=sha))
+
+
+def comparison(base: str, status: str) -> dict[str, Any]:
+    """How a commit lies to another one."""
+    return filled(__file__, "comparison", base=filled(__file__, "of_branch", sha=base), status=status)
+
+
 def error(status: int, message: str, *errors: Mapping[str, str]) -> dict[str, Any]:
     """A refusal; ``errors`` are what is wrong with members of the body."""
     return {"message": message, **({"errors": list(errors)} if errors else {}), "documentation_url": DOCS, "status": str(status)}

@@ -141,6 +141,7 @@ class Step:
             "GITHUB_GRAPHQL_URL": f"{self.github.url}/graphql",
             "GITHUB_OUTPUT": f"{at}/file_commands/output_{self.runs}",
             "GITHUB_REPOSITORY": self.github.repository,
+            "GITHUB_JOB": "gate",
             "GITHUB_RUN_ATTEMPT": "1",
             "GITHUB_RUN_ID": "4711",
             "GITHUB_SERVER_URL": "https://github.com",

@@ -138,12 +138,17 @@ class Environment:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
         if self.event == "schedule":  # runs at the default branch alone
             return True
+        name, ref = self.default_branch, self.variables.get("GITHUB_REF", "")
+        return self.event in OWN and name != "" and ref == f"refs/heads/{name}"
+
+    @property
+    def default_branch(self) -> str:
+        """The name of the repository's default branch; empty where the event does not say it."""
         try:
             name = self._payload()["repository"]["default_branch"]
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return False
-        ref = self.variables.get("GITHUB_REF", "")
-        return self.event in OWN and isinstance(name, str) and name != "" and ref == f"refs/heads/{name}"
+            return ""
+        return name if isinstance(name, str) else ""
 
     @property
     def is_trusted(self) -> bool:

@@ -96,7 +96,7 @@ def _is_inside(place: Path, settings: Settings) -> bool:
 
 def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note. Raises ConfigError."""
-    if settings.baseline:
+    if settings.baseline and "baseline" not in settings.auto:
         raise ConfigError.at("both `baseline` and `compare: base` are given", None, "compare with one of them")
     if not settings.base and settings.compare == "base":
         raise ConfigError.at("`compare: base` has no base to compare with", None, "give `base`, a checkout of it")

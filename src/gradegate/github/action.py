@@ -12,6 +12,7 @@ from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
+from gradegate.github.artifact import fetched, keep
 from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import connect
 from gradegate.github.dependencies import Filter
@@ -79,7 +80,8 @@ def _part(step: Step) -> Written:
 
 
 def _run(step: Step) -> int:
-    delivered = _delivered(step)
+    with fetched(step) as settings:
+        delivered = _delivered(replace(step, settings=replace(step.settings, run=settings)))
     decision = delivered.decision
     code = exit_code(decision)
     if decision.outcome is GateOutcome.NOT_RUN and step.settings.neutral:
@@ -92,7 +94,7 @@ def _run(step: Step) -> int:
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
         warn(step, f"NOT RUN: {decision.reason}.")
-    publish(step, decision, code, documents, delivered.written)
+    publish(step, decision, code, documents, delivered.written, keep(step, delivered))
     return code
 
 

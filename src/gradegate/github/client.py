@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from gradegate import __version__
 from gradegate.access.hiding import excerpt
 from gradegate.errors import GradegateError, ProviderError, Trouble
+from gradegate.files.bounds import MAX_BODY
 from gradegate.github.event import Event
 from gradegate.http.client import Client
 from gradegate.http.response import Response
@@ -18,6 +19,7 @@ T = TypeVar("T")
 API_VERSION = "2022-11-28"
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
+DOWNLOAD = 120.0  # seconds
 SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
 
@@ -62,15 +64,30 @@ class GitHub:
             "User-Agent": f"gradegate/{__version__}",
             "X-GitHub-Api-Version": API_VERSION,
         }
+        answer = self._sent(method, url, headers, body)
+        if _limited(answer):
+            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
+        return answer
+
+    def download(self, url: str, most: int) -> bytes:
+        """A file where GitHub's reply led to: another host, which is not given the token. Raises Later and Never."""
+        if self.api.startswith("https:") and not url.startswith("https:"):
+            raise Never("GitHub leads to an address that is not https")
+        answer = self._sent("GET", url, {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}"}, None, DOWNLOAD, most)
+        if answer.status != 200:
+            raise Never(f"{answer.host} does not hand out the file ({answer.status})")
+        return answer.body
+
+    def _sent(
+        self, method: str, url: str, headers: Mapping[str, str], body: object, seconds: float | None = None, most: int = MAX_BODY
+    ) -> Response:
         try:
-            answer = self.client.send(method, url, headers=headers, body=body)
+            answer = self.client.send(method, url, headers=headers, body=body, timeout=seconds, most=most)
         except ProviderError as e:
             passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
             raise Later(f"{answer.host} is out of order ({answer.status}: {said(answer)})")
-        if _limited(answer):
-            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
         return answer
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
+from gradegate.github.artifact import FILES
 from gradegate.options import SWITCH, Option
 from gradegate.registry import suggest
-from gradegate.values.settings import ACTION_OPTIONS, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
+from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
@@ -26,10 +27,14 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
     inputs = _Inputs(environ)
     variables = {entry.variable: value for entry in VARIABLES if (value := inputs.read(entry))}
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
-    run |= {name: str(cwd / run[name]) for name in ("base", "baseline") if name in run}
-    run |= {"cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
+    auto = frozenset(name for name in FILES if run.get(name) == AUTO)
+    run |= {name: "" if name in auto else str(cwd / run[name]) for name in ("base", *FILES) if name in run}
+    run |= {"auto": auto, "cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
     settings = ActionSettings(Settings(**run, in_ci=True, exec_apart=True), **around)
     mistakes = (*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
+    if auto and (settings.run.shard or settings.run.merge):
+        what = f"`{min(auto)}: auto` is for a job that asks all of the plan by itself"
+        mistakes = (*mistakes, Mistake(what, None, "with shards, give every job the same file"))
     if settings.paths and not settings.only_changed:
         cure = "give `only-changed: true`, or leave it out"
         mistakes = (*mistakes, Mistake("the input `paths` is given and nothing looks at it", None, cure))

@@ -66,11 +66,15 @@ class Step:
 def outputs() -> tuple[str, ...]:
     """The names of all outputs of the action."""
     paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", "open", *paths)
+    return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", "open", "artifact", *paths)
 
 
-def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
+def publish(
+    step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path], artifact: str = ""
+) -> dict[str, str]:
+    """Publish what the reports say of a decision; ``written`` are the report files, ``artifact`` the name of what is to be uploaded.
+
+    Returns the outputs that were set.
 
     Whatever fails is said and left at that.
     """
@@ -79,7 +83,7 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
         step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
-    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
+    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url, "artifact": artifact}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)

@@ -21,7 +21,6 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.access.hosts import Address, peer
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.bounds import MAX_BODY
 from gradegate.http import deadlines
 from gradegate.http.response import Ask, Response, unpacked
 
@@ -76,7 +75,7 @@ class Connections:
         )
         try:
             # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
-            parts, left = [], MAX_BODY + 1
+            parts, left = [], ask.most + 1
             while left and (part := response.raw.read(left, decode_content=False)):
                 parts.append(part)
                 left -= len(part) if response.raw.length_remaining != 0 else left
@@ -85,11 +84,11 @@ class Connections:
             response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
         lower = {name.lower(): value for name, value in response.headers.items()}
         try:
-            content = unpacked(packed, lower.get("content-encoding", ""), MAX_BODY + 1)
+            content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
         except ValueError as e:
             raise ProviderError(f"{ask.host} answered a body that cannot be unpacked: {e}", Trouble.MALFORMED) from e
-        if len(content) > MAX_BODY:
-            raise ProviderError(f"{ask.host} answered more than {MAX_BODY >> 20} MiB", Trouble.MALFORMED)
+        if len(content) > ask.most:
+            raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED)
         return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
 
 

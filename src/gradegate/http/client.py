@@ -12,6 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from gradegate.access.hosts import Address
 from gradegate.errors import ProviderError, Trouble
+from gradegate.files.bounds import MAX_BODY
 from gradegate.http import retries
 from gradegate.http.budget import Budget
 from gradegate.http.deadlines import Deadlines, stopped
@@ -103,8 +104,9 @@ class Client:
         body: Any = None,
         timeout: float | None = None,
         credential: Credential = NOTHING,
+        most: int = MAX_BODY,
     ) -> Response:
-        """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer.
+        """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer of at most ``most`` bytes.
 
         ``credential`` joins under ``headers``, and is made only for a request that is sent.
         """
@@ -113,7 +115,7 @@ class Client:
         own = {name.lower() for name in headers}
         # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
         field = {} if callable(credential) else _under(own, credential)
-        ask = Ask(method, url, _host(url), {**field, **headers}, content)
+        ask = Ask(method, url, _host(url), {**field, **headers}, content, most)
         question = current()
         known = question.known(ask) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing

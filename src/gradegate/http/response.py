@@ -9,7 +9,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.bounds import MAX_BODY_VALUES
+from gradegate.files.bounds import MAX_BODY, MAX_BODY_VALUES
 from gradegate.files.jsonreader import strict
 
 
@@ -22,6 +22,7 @@ class Ask:
     host: str
     headers: Mapping[str, str]
     content: bytes | None
+    most: int = MAX_BODY  # bytes that the response may have
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ def read_base(settings: Settings) -> Base | None:
 
 def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base | None) -> Plan:
     """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
+    if settings.unfetched:
+        planned = replace(planned, notes=(*planned.notes, Note(settings.unfetched)))
     if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
         if settings.answers:
             what = "`compare: base` asks targets for the answers of the base, and with `answers` none is asked"

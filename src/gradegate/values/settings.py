@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
+AUTO = "auto"  # in place of a file: the Action finds it
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
 _EVENT = "it is about a pull request, which the command line does not know"
@@ -151,7 +152,8 @@ class Settings:
         help="a checkout of the base commit: reports say how its gate is weakened")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE,
         help="the results.json of the base, to tell new failures from old ones",
-        more="An artifact of the default branch's run will do. A path inside the repository is read from `base`.")
+        more="A path inside the repository is read from `base`. `auto` fetches those of the default branch's last run, and "
+             "keeps those of each run of the default branch for later ones; the job needs `actions: read`.")
     history: str = option("", "--history FILE", FROM_WORKSPACE,
         help="earlier runs of the default branch: by the votes of each case they say when a failure is a break",
         more="A path inside the repository is read from `base`.")
@@ -216,6 +218,8 @@ class Settings:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
+    auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
+    unfetched: str = ""  # what it did not find, and why
     taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
 
     @property

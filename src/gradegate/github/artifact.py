@@ -1,0 +1,251 @@
+"""What runs of the default branch leave for later ones: their results and their history, as one artifact that the action itself finds.
+
+Believed is what a run of this workflow left at a commit of the default branch, started by somebody who may write or by the clock. Of
+two runs at the same time each leaves an artifact of its own, and the one with the higher id is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+from zipfile import BadZipFile, ZipFile
+
+from pydantic import BaseModel, Field, ValidationError
+
+from gradegate.access.environment import OWN
+from gradegate.files.bounds import MAX_BASELINE, MIB
+from gradegate.files.replacing import Place, replacing
+from gradegate.github.client import GitHub, Never, as_json, patiently, said
+from gradegate.github.event import links
+from gradegate.github.publish import Step, warn
+from gradegate.reporting.commands import harmless
+from gradegate.reporting.deliver import render
+from gradegate.steps.session import Delivered
+from gradegate.values.result import GateOutcome
+from gradegate.values.settings import Settings
+
+M = TypeVar("M", bound=BaseModel)
+RESULTS = "results.json"
+FILES = {"baseline": RESULTS}  # what the artifact holds, by the option that reads it
+EVENTS = (*OWN, "schedule")
+RUNS = 10  # of each event that are looked at, newest first
+LONGEST = 150  # characters of a name
+MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
+_END = b"PK\5\6"  # how the last record of a zip begins; what follows is four numbers, how many entries it lists, and in how many bytes
+_LISTED = 512  # bytes that the list of our files takes at most
+_WORKFLOW = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL)
+
+
+class _Repository(BaseModel):
+    id: int
+
+
+class _Run(BaseModel):
+    id: int
+    event: str
+    path: str
+    head_branch: str | None
+    head_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+    repository: _Repository
+    head_repository: _Repository | None = None  # that of a fork may be gone
+
+
+class _Runs(BaseModel):
+    workflow_runs: list[_Run]
+
+
+class _Artifact(BaseModel):
+    id: int
+    name: str
+    size_in_bytes: int
+    expired: bool
+    digest: str | None = None
+
+
+class _Artifacts(BaseModel):
+    artifacts: list[_Artifact]
+
+
+class _Commit(BaseModel):
+    sha: str
+
+
+class _Branch(BaseModel):
+    commit: _Commit
+
+
+class _Comparison(BaseModel):
+    status: str
+
+
+def artifact_name(environ: Mapping[str, str], key: str) -> str:
+    """The name of the artifact of one gate: of its workflow, its job and its ``comment-key``."""
+    workflow = _WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
+    parts = (workflow["file"] if workflow else "", environ.get("GITHUB_JOB", ""), key)
+    words = ["gradegate", *re.findall(r"[A-Za-z0-9]+", " ".join(parts)), hashlib.sha256(repr(parts).encode()).hexdigest()[:12]]
+    name = "-".join(words)
+    return name if len(name) <= LONGEST else f"gradegate-{words[-1]}"
+
+
+@contextmanager
+def fetched(step: Step) -> Iterator[Settings]:
+    """The settings of the run with the files that `auto` stands for, which are there until the block ends. What cannot be had, they say."""
+    run = step.settings.run
+    if not run.auto:
+        yield run
+        return
+    with TemporaryDirectory(prefix="gradegate-", dir=run.environ.get("RUNNER_TEMP") or None) as folder:
+        missing = sorted(run.auto)
+        try:
+            source = _Source.of(step)
+            packed, origin = patiently(step.github, source.newest)
+            unpack(packed, Path(folder))
+            step.tell(harmless(f"Compared with what {origin} left."))
+            why = f"what {origin} left does not hold it"
+        except Never as e:
+            why = str(e)
+        paths = {name: Path(folder) / FILES[name] for name in missing}
+        found: dict[str, Any] = {name: str(path) for name, path in paths.items() if path.exists()}
+        names = " and ".join(f"`{name}: auto`" for name in missing if name not in found)
+        yield replace(run, **found, unfetched=f"there is nothing for {names}: {why}" if names else "")
+
+
+def keep(step: Step, delivered: Delivered) -> str:
+    """Leave the results where the action's last step uploads them, for a run of the default branch. Gives the artifact's name."""
+    decision, run = delivered.decision, step.settings.run
+    # What could not be decided is nothing to compare with.
+    decided = decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED) and decision.grades.planned
+    if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
+        return ""
+    name = artifact_name(step.environ, step.settings.comment_key)
+    try:
+        with replacing(Place(Path(step.environ["RUNNER_TEMP"]), (name, RESULTS), shared=True)) as file:
+            file.writelines(render("json", decision, links(step.event, step.environ), delivered.seal).parts)
+    except (OSError, KeyError) as e:
+        warn(step, f"Nothing is left for later runs to be compared with: {e}.")
+        return ""
+    return name
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the default branch's runs of one workflow leave their artifacts. ``own`` is the run that asks."""
+
+    github: GitHub
+    address: str  # of the repository
+    workflow: re.Match[str]
+    branch: str
+    name: str
+    own: str
+
+    @classmethod
+    def of(cls, step: Step) -> _Source:
+        """Raises Never where the event or the runner does not say what that takes."""
+        environ, repository = step.environ, step.event.repository
+        workflow = _WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
+        branch = step.settings.run.environment.default_branch
+        if not step.settings.token:
+            raise Never("the input `github-token` is empty")
+        if not workflow or workflow["repository"].lower() != repository.lower():
+            raise Never("the workflow is not one of this repository")
+        if not branch:
+            raise Never("the event does not name the default branch")
+        name = artifact_name(environ, step.settings.comment_key)
+        return cls(step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, environ.get("GITHUB_RUN_ID", ""))
+
+    def newest(self) -> tuple[bytes, str]:
+        """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
+        refused = []
+        for run in self._runs():
+            artifact = self._artifact(run)
+            if artifact is None:
+                continue
+            origin = f"run {run.id} of {self.branch} (commit {run.head_sha[:7]})"
+            if why := self._objection(run):
+                refused.append(f"what run {run.id} left is not believed: {why}")
+            else:
+                return self._packed(artifact, origin), origin
+        raise Never("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
+
+    def _runs(self) -> list[_Run]:
+        """Runs of the workflow, newest first. Each event is asked for by itself, so that runs of pull requests leave no run out."""
+        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
+        branch = quote(self.branch, safe="")
+        found: list[_Run] = []
+        for event in EVENTS:
+            found += self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}", _Runs).workflow_runs
+        return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
+
+    def _artifact(self, run: _Run) -> _Artifact | None:
+        listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}", _Artifacts).artifacts
+        return max((it for it in listed if it.name == self.name), key=lambda it: it.id, default=None)  # of several attempts the last
+
+    def _objection(self, run: _Run) -> str:
+        """Why a run is not believed; an empty string where it is."""
+        if run.head_repository is None or run.head_repository.id != run.repository.id:
+            return "it ran for a fork"
+        if run.event not in EVENTS:
+            return f"it ran for the event {run.event}"
+        if run.path.partition("@")[0] != self.workflow["path"]:
+            return f"it is a run of {run.path}"
+        if run.head_branch != self.branch:
+            return f"it ran for {run.head_branch}, and not for {self.branch}"
+        # A tag may have the name of the branch, and a workflow of its own.
+        branch = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}", _Branch)
+        # Files stand on the first page alone.
+        status = self._read(f"{self.address}/compare/{branch.commit.sha}...{run.head_sha}?per_page=1&page=2", _Comparison).status
+        return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
+
+    def _packed(self, artifact: _Artifact, origin: str) -> bytes:
+        if artifact.expired:
+            raise Never(f"what {origin} left has expired")
+        if artifact.size_in_bytes > MOST_PACKED:
+            raise Never(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
+        answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
+        if answer.status != 302 or "location" not in answer.headers:
+            raise Never(f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})")
+        packed = self.github.download(answer.headers["location"], MOST_PACKED)
+        if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
+            raise Never(f"what {origin} left does not have the digest that GitHub has of it")
+        return packed
+
+    def _read(self, address: str, model: type[M]) -> M:
+        answer = self.github.send("GET", address)
+        if answer.status != 200:
+            cure = "give the job `permissions: actions: read` and `contents: read`"
+            raise Never(f"the runs of the default branch cannot be read ({answer.status}: {said(answer)}); {cure}")
+        try:
+            return model.model_validate(as_json(answer))
+        except ValidationError as e:
+            raise Never(f"GitHub's answer about the runs of {self.branch} cannot be read") from e
+
+
+def unpack(packed: bytes, folder: Path) -> None:
+    """Write the files of an artifact into a folder. Raises Never for an archive that holds anything but ours, or too much."""
+    start = packed.rfind(_END)
+    try:
+        entries, size = struct.unpack("<HL", packed[start + 10 : start + 16])
+        if start < 0 or entries > len(FILES) or size > _LISTED or packed[start - 20 : start].startswith(b"PK\6\7"):
+            raise BadZipFile("it does not list one or two files")
+        with ZipFile(BytesIO(packed)) as archive:
+            listed = archive.infolist()
+            if sorted(it.filename for it in listed) not in ([RESULTS], sorted(FILES.values())):
+                raise BadZipFile("it holds other files than ours")
+            if sum(it.file_size for it in listed) > MAX_BASELINE:
+                raise BadZipFile(f"it unpacks to more than {MAX_BASELINE // MIB} MiB")
+            for entry in listed:
+                with archive.open(entry) as source, (folder / entry.filename).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError) as e:
+        raise Never(f"the artifact of the default branch cannot be unpacked: {e}") from e

@@ -1,0 +1,203 @@
+"""What the default branch leaves and later runs are compared with: what comes and goes, and what is not believed."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradegate.github import action, artifact
+from gradegate.github.client import connect
+from support.each import each
+from support.events import HEAD, pull_request
+from support.fake_github import FakeGitHub, Token
+from support.fake_llm import FakeLlm
+from support.step import Here, Left, Step
+
+CONFIG = """\
+prompts: ["{{x}}"]
+providers: ["openai:chat:m"]
+tests:
+  - {description: one, vars: {x: one}, assert: [{type: contains, value: fine}]}
+  - {description: two, vars: {x: two}, assert: [{type: contains, value: fine}]}
+gate: {rules: [{name: new, max-new-failures: 0}]}
+"""
+SHAS = {number: f"{number:x}" * 40 for number in range(1, 10)}
+OWN = ".github/workflows/evals.yml"
+
+
+@dataclass
+class Repository:
+    """A repository whose workflow has one step, ours, and what the action's second step uploads."""
+
+    step: Step
+    failing: set[str]  # what the model has no good answer to
+
+    def run(self, number: int, event: str, **inputs: str) -> Left:
+        github, sha = self.step.github, SHAS[number] if event == "push" else HEAD
+        owner = {"full_name": github.repository, "default_branch": "main"}
+        self.step.payload = {**(pull_request() if event == "pull_request" else {"after": sha}), "repository": owner}
+        self.step.event = event
+        ref = "refs/heads/main" if event == "push" else "refs/pull/7/merge"
+        self.step.environ = {
+            "GITHUB_REF": ref,
+            "GITHUB_RUN_ID": str(number),
+            "GITHUB_WORKFLOW_REF": f"{github.repository}/{OWN}@{ref}",
+            "RUNNER_TEMP": str(self.step.root / "runner_temp"),
+        }
+        if event == "push":
+            github.commits.append(sha)
+        left = self.step.run(**{"baseline": "auto", **inputs})
+        github.ran(number, sha, event=event, branch="main" if event == "push" else "topic")
+        if name := left.outputs.get("artifact"):
+            folder = self.step.root / "runner_temp" / name
+            github.left(number, name, zipped({path.name: path.read_bytes() for path in folder.iterdir()}))
+        return left
+
+    def push(self, number: int, *failing: str, **inputs: str) -> Left:
+        self.failing.clear()
+        self.failing.update(failing)
+        return self.run(number, "push", **inputs)
+
+    def propose(self, number: int, *failing: str, **inputs: str) -> Left:
+        self.failing.clear()
+        self.failing.update(failing)
+        return self.run(number, "pull_request", **inputs)
+
+    def notes(self) -> str:
+        return json.dumps(json.loads((self.step.workspace / "gradegate-results.json").read_text().partition("\n")[0] + "]}")["notes"])
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return held.getvalue()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    made = Repository(Step(tmp_path, Here(), github, {}), set())
+    made.step.write({"promptfooconfig.yaml": CONFIG})
+    made.step.inputs = {"github_token": "ghs_actions", "openai_api_key": "sk-canary-0123456789", "openai_base_url": llm.base}
+    made.step.inputs |= {"output": "gradegate-results.json", "comment": "off"}
+    llm.reply = lambda path, body: "bad" if body["messages"][0]["content"] in made.failing else "fine"
+    monkeypatch.setattr(action, "connect", lambda *about, **more: replace(connect(*about, **more), pause=lambda seconds: None))
+    return made
+
+
+def outcome(left: Left) -> tuple[str, str]:
+    return left.outputs["outcome"], left.outputs["new-failures"]
+
+
+def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repository, github: FakeGitHub, llm: FakeLlm) -> None:
+    first = repository.push(1, "two")
+    assert outcome(first) == ("blocked", "")
+    assert "has left the artifact gradegate-evals-yml-gate" in repository.notes()
+
+    assert outcome(repository.propose(2, "two")) == ("pass", "0")
+    assert "nothing for" not in repository.notes()
+    assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
+
+    llm.reply, good = (lambda path, body: (500, "down")), llm.reply
+    assert repository.push(4, timeout="1", retries="0").outputs["artifact"] == ""  # what could not be decided is nothing to compare with
+    llm.reply = good
+    assert outcome(repository.propose(5, "two")) == ("pass", "0")
+    assert outcome(repository.push(6)) == ("pass", "0")
+    assert outcome(repository.propose(7, "two")) == ("blocked", "1")
+
+    assert [run for run, _, _ in github.artifacts] == [1, 6]  # a pull request leaves nothing
+    assert len(github.handed) == 6
+    assert all("authorization" not in headers and "ghs_actions" not in str(headers) for headers in github.handed)
+    assert list((repository.step.root / "runner_temp").glob("gradegate-*/*.zip")) == []
+
+
+def foreign(github: FakeGitHub, **about: Any) -> None:
+    """The run that left the artifact was another than it seems."""
+    github.filters = False
+    github.runs[0].update(about)
+
+
+def changed(github: FakeGitHub, packed: bytes | None = None, **about: Any) -> None:
+    run, listed, own = github.artifacts[0]
+    github.artifacts[0] = run, {**listed, **about}, own if packed is None else packed
+
+
+def repacked(github: FakeGitHub, files: dict[str, bytes]) -> None:
+    name = github.artifacts.pop()[1]["name"]
+    github.left(1, name, zipped(files))
+
+
+def bomb(github: FakeGitHub) -> None:
+    name = github.artifacts.pop()[1]["name"]
+    packed = bytearray(zipped({"results.json": bytes(1000)}))
+    at = packed.rfind(b"PK\1\2") + 24  # the size that the list says
+    packed[at : at + 4] = (1 << 30).to_bytes(4, "little")
+    github.left(1, name, bytes(packed))
+
+
+def many(github: FakeGitHub) -> None:
+    name = github.artifacts.pop()[1]["name"]
+    github.left(1, name, zipped({f"{number}.json": b"" for number in range(2000)}))
+
+
+REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
+    (lambda it: foreign(it, head_repository={**it.runs[0]["head_repository"], "id": 5}), "it ran for a fork"),
+    (lambda it: foreign(it, event="pull_request"), "it ran for the event pull_request"),
+    (lambda it: foreign(it, head_branch="topic"), "it ran for topic, and not for main"),
+    (lambda it: foreign(it, path=".github/workflows/other.yml"), "it is a run of .github/workflows/other.yml"),
+    (lambda it: it.commits.remove(SHAS[1]), "its commit is none of main"),  # of a tag that is called main
+    (lambda it: changed(it, name="gradegate-evals-yml-gate-000000000000"), "has left the artifact"),
+    (lambda it: changed(it, expired=True), "has expired"),
+    (lambda it: changed(it, size_in_bytes=65 << 20), "has more than 64 MiB"),
+    (lambda it: changed(it, digest="sha256:" + "0" * 64), "does not have the digest"),
+    (lambda it: changed(it, digest=None), "does not have the digest"),
+    (lambda it: changed(it, it.artifacts[0][2][:-1]), "does not have the digest"),
+    (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "cannot be unpacked"),
+    (lambda it: repacked(it, {"/results.json": b"{}"}), "it holds other files than ours"),
+    (lambda it: repacked(it, {}), "it holds other files than ours"),
+    (lambda it: repacked(it, {"results.json": b"{"}), "cannot be used"),
+    (bomb, "it unpacks to more than 512 MiB"),
+    (many, "cannot be unpacked"),
+    (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
+    (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is out of order"),
+    (lambda it: setattr(it, "storage", "http://127.0.0.1:1"), "cannot be reached"),
+]
+
+
+@each(("change", "words"), REFUSED)
+def test_what_is_not_believed_is_said_and_the_run_goes_on_without(change: Any, words: str, tmp_path_factory: Any, request: Any) -> None:
+    repository = request.getfixturevalue("repository")
+    github: FakeGitHub = repository.step.github
+    for held in (github.runs, github.artifacts, github.commits, github.troubles):
+        held.clear()
+    github.filters, github.tokens = True, {"ghs_actions": Token("github-actions[bot]")}
+    repository.push(1, "two")
+    github.commits.append(SHAS[9])
+    change(github)
+    assert outcome(repository.propose(2, "two")) == ("blocked", "")
+    assert words in repository.notes()
+
+
+@each("key, job, file", [("", "gate", "other.yml"), ("", "other", "evals.yml"), ("k", "gate", "evals.yml"), ("gate", "", "evals.yml")])
+def test_two_gates_do_not_meet(key: str, job: str, file: str) -> None:
+    def named(key: str, job: str, file: str) -> str:
+        return artifact.artifact_name({"GITHUB_JOB": job, "GITHUB_WORKFLOW_REF": f"o/r/.github/workflows/{file}@refs/x"}, key)
+
+    assert named(key, job, file) != named("", "gate", "evals.yml")
+    assert len(named("ü/x" * 200, job, file)) < 150
+
+
+def test_auto_is_for_a_job_that_asks_everything(repository: Repository) -> None:
+    left = repository.propose(2, shard="1/2")
+    assert (left.code, "`baseline: auto` is for a job" in left.log) == (2, True)
+
+
+def test_the_token_goes_to_no_address_without_tls(github: FakeGitHub) -> None:
+    with pytest.raises(artifact.Never, match="not https"):
+        replace(connect({}, "ghs_x"), api="https://api.github.com").download("http://x.test/1", 9)
