@@ -4,7 +4,7 @@ A scene is laid over `base` (or what `like` names), key by key. Its keys: `confi
 config with one test, `name` of its file, `files`, `env`, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model
 says: a text, a value that is sent as JSON, or a list: the first whose `when` is in the request, else one after another) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `then` are
-more runs in the same folder. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+more runs in the same folder, which expect something of their own. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
 
 In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `asked`,
 `written` files, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a value or words of `cells.WORDS`.
@@ -72,7 +72,9 @@ def variants(scene: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, 
     rest = {key: value for key, value in scene.items() if key not in ("like", "rows", "columns", "ways", "then")}
     for row, way in itertools.product(scene.get("rows", [()]), scene.get("ways", [{}])):
         values = dict(zip(columns, row if len(columns) != 1 else [row], strict=True))
-        yield f"{values} {way or ''}", [filled(laid(laid(rest, way), step), values) for step in [{}, *scene.get("then", ())]]
+        whole = laid(rest, way)
+        steps = [laid({**whole, "expect": {}} if "expect" in step else whole, step) for step in [{}, *scene.get("then", ())]]
+        yield f"{values or ''} {way or ''}"[:200], filled(steps, values)
 
 
 def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
@@ -90,13 +92,14 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     if isinstance(config, Mapping):
         test = {**scene.get("test", {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
         config = {key: it for key, it in {**config, **({"tests": [test]} if test else {})}.items() if key not in scene.get("without", ())}
-    write(folder / name, config)
+    for file, content in (written := {name: config, **scene.get("files", {})}).items():
+        write(folder / file, content)
     if re.search(r"<(id|case)\d+>", str(scene)):
         assert cli.main(["cases", name, "-o", "cases.jsonl"]) == 0
         cases = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
-        scene = filled(scene, {f"id{n}": it["id"] for n, it in enumerate(cases)} | {f"case{n}": it for n, it in enumerate(cases)})
-    for file, content in scene.get("files", {}).items():
-        write(folder / file, content)
+        told = {f"id{n}": it["id"] for n, it in enumerate(cases)} | {f"case{n}": it for n, it in enumerate(cases)}
+        for file, content in filled(written, told).items():
+            write(folder / file, content)
     (results := folder / "results.json").unlink(missing_ok=True)
     usual = ["run", "-o", "results.json", "--retries", "0", "--reask", "0", *scene.get("confirm", ["--confirm", "off"]), name]
     (capsys := request.getfixturevalue("capsys")).readouterr()
