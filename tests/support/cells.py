@@ -27,7 +27,7 @@ WORDS: dict[str, Callable[[Any, Any], bool]] = {
 
 def differences(expect: Mapping[str, Any], left: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """What is not as expected, with what is there instead."""
-    usual = {"code": 2, "asked": 0} if expect.get("mistake") else {"code": 0}
+    usual = {"code": 2, "requested": 0} if expect.get("mistake") else {"code": 0}
     own = {path: it for path, it in expect.items() if path not in TEXTS and path != "written"}
     pairs = [(path, at(left, path), it) for path, it in ({path: it for path, it in usual.items() if path in left} | own).items()]
     pairs += [(name, left[place], {word: expect[name]}) for name, (place, word) in TEXTS.items() if expect.get(name) is not None]

@@ -6,7 +6,7 @@ says: a text, a value that is sent as JSON, or a list: the first whose `when` is
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `then` are
 more runs in the same folder, which expect something of their own. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
 
-In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `asked`,
+In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `requested`,
 `written` files, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a value or words of `cells.WORDS`.
 """
 
@@ -109,7 +109,7 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     left["grades"] = [grade for case in left.get("cases", ()) for grade in case["grades"]]
     if llm:
         left["requests"] = [{"path": path, "body": body, "headers": headers} for path, body, headers in llm.requests]
-        left |= {"prompts": llm.prompts, "models": [body.get("model") for body in llm.bodies], "asked": len(llm.requests)}
+        left |= {"prompts": llm.prompts, "models": [body.get("model") for body in llm.bodies], "requested": len(llm.requests)}
     wrong = [*differences(scene.get("expect", {}), left, folder)]
     return [*wrong, f"printed\n{out}{err}"] if wrong else []
 
