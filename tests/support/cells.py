@@ -1,6 +1,7 @@
 """What is expected of what a run left behind: values at paths, texts, files, and what is there instead."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,18 @@ WORDS: dict[str, Callable[[Any, Any], bool]] = {
     "lacks": lambda found, texts: not any(it in found for it in (texts if isinstance(texts, list) else [texts])),
     "begins": lambda found, text: found.startswith(text),
     "ends": lambda found, text: found.endswith(text),
+    "like": lambda found, pattern: re.search(pattern, found) is not None,
     "size": lambda found, size: len(found) == size,
     "keys": lambda found, keys: list(found) == keys,
     "sorted": lambda found, items: sorted(found, key=str) == items,
     "all": lambda found, value: len(found) > 0 and not any(unmet(value, it) for it in found),
     "some": lambda found, value: not all(unmet(value, it) for it in found),
     "count": lambda found, counts: all(found.count(text) == number for text, number in counts.items()),
+    "differ": lambda found, wanted: (len({json.dumps(it) for it in found}) == len(found)) is wanted,
     "not": lambda found, value: found != value,
-    "json": lambda found, paths: not any(unmet(value, at(json.loads(found), path)) for path, value in paths.items()),
+    "at": lambda found, paths: not any(unmet(value, at(found, path)) for path, value in paths.items()),
+    "json": lambda found, paths: not unmet({"at": paths}, json.loads(found)),
+    "jsonl": lambda found, paths: not unmet({"at": paths}, [json.loads(line) for line in found.splitlines()]),
 }
 
 
