@@ -8,6 +8,9 @@ from gradegate import cli
 from support.answered import cases, config
 from support.each import each, table
 from support.runner import commands
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)
 
 
 def write(folder, content):
@@ -18,36 +21,6 @@ def write(folder, content):
 
 def ids(folder, *arguments):
     return [case["id"] for case in cases(folder, *arguments)]
-
-
-def test_every_planned_call_is_a_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    chat = json.dumps([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "{{q}}"}])
-    tests = ({"description": "Two ways", "vars": {"q": ["a", "b"]}, "options": {"repeat": 2}},)
-    write(tmp_path, config(*tests, prompts=["Answer: {{q}}", chat], providers=["exec:run.sh", {"id": "x.py", "label": "app"}]))
-    found = cases(tmp_path)
-    assert len(found) == len({case["id"] for case in found}) == 2 * 2 * 2 * 2
-    assert found[0] == {
-        "id": found[0]["id"],
-        "description": "Two ways",
-        "prompt": "Answer: a",
-        "vars": {"q": "a"},
-        "provider": "exec:run.sh",
-        "repeat": 0,
-    }
-    assert found[2]["messages"] == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "a"}]
-    assert "prompt" not in found[2]
-    assert {case["provider"] for case in found} == {"exec:run.sh", "app"}
-    assert all(case["id"].startswith("two-ways-") and len(case["id"]) <= 64 for case in found)
-
-
-def test_a_conversation_is_one_line_with_the_turns_of_the_user(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    turns = [{"role": "user", "content": "hello"}, {"role": "user", "content": "bye"}]
-    write(tmp_path, config({"turns": turns}, prompts=["Be kind."]))
-    (case,) = cases(tmp_path)
-    assert case["turns"] == turns
-    assert case["prompt"] == "Be kind."
 
 
 def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
@@ -74,12 +47,6 @@ def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path
     assert [case.get("stores") for case in found] == ["fruit", "sour", None, None]
     assert [case.get("uses") for case in found] == [None, ["fruit"], None, ["fruit", "sour"]]
     assert [case["prompt"] for case in found] == ["Name a fruit.", "Is {{fruit}} sour?", "Bye.", "Both? {{fruit}} {{sour}}"]
-
-
-def test_what_the_config_answers_itself_is_no_call(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config({"vars": {"q": "a"}, "providerOutput": "hi"}, {"vars": {"q": "b"}}))
-    assert [case["vars"] for case in cases(tmp_path)] == [{"q": "b"}]
 
 
 def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
@@ -111,19 +78,6 @@ def test_equal_cases_have_ids_of_their_own(tmp_path, monkeypatch):
     assert three[0] == one[0]
 
 
-def test_no_key_is_needed_and_none_is_shown(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GH_SECRET", "s3cr3t-s3cr3t-s3cr3t")
-    keyed = {"id": "openai:chat:m", "config": {"apiKey": "{{env.NOBODY_SET_THIS}}"}}
-    tests = ({"vars": {"q": "{{env.GH_SECRET}}"}, "assert": [{"type": "llm-rubric", "value": "nice", "provider": keyed}]},)
-    content = config(*tests, providers=[keyed], env={"X": "{{env.NOBODY_SET_THIS}}"}, gate={"second-opinions": [keyed]})
-    write(tmp_path, content)
-    assert cli.main(["cases", "--allowed-env", "GH_SECRET"]) == 0
-    out = capsys.readouterr().out
-    assert json.loads(out)["provider"] == "openai:chat:m"
-    assert "s3cr3t" not in out
-
-
 def test_a_line_is_no_command_to_a_runner(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     asked = "###[error]x ##[ ##vso[x] ::error::x\n::error::x"
@@ -133,60 +87,6 @@ def test_a_line_is_no_command_to_a_runner(tmp_path, monkeypatch, capsys):
     assert commands(out) == []
     assert "##vso" not in out
     assert json.loads(out)["vars"]["q"] == asked
-
-
-def test_a_line_is_plain_ascii(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config({"vars": {"q": "é\u2028\x1b[31m ::error::x"}}))
-    assert cases(tmp_path)[0]["vars"]["q"].startswith("é\u2028")
-    assert (tmp_path / "cases.jsonl").read_text().isascii()
-
-
-def test_mistakes_of_a_config_are_said(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config({"vars": {"other": "x"}}))
-    assert cli.main(["cases"]) == 2
-    assert "asks for the variable `q`" in capsys.readouterr().err
-
-
-def test_the_lines_overwrite_no_input(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config())
-    assert cli.main(["cases", "-o", "promptfooconfig.yaml"]) == 2
-    assert "is a file that this run reads" in capsys.readouterr().err
-
-
-NAMES = table(__file__, "NAMES")
-
-
-@each(("written", "labels"), NAMES)
-def test_whatever_a_config_names_as_a_target_is_a_label(tmp_path, monkeypatch, written, labels):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "providers.yaml").write_text("[one, {id: exec:two, label: two}]")
-    write(tmp_path, config(providers=written))
-    assert [case["provider"] for case in cases(tmp_path)] == labels
-
-
-def test_a_target_of_a_test_and_of_the_command_line_is_a_label_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config({"vars": {"q": "a"}, "provider": "file://own.py"}, {"vars": {"q": "b"}}))
-    assert [case["provider"] for case in cases(tmp_path)] == ["file://own.py", "file://app.py"]
-    assert [case["provider"] for case in cases(tmp_path, "--provider", "exec:other")] == ["file://own.py", "exec:other"]
-
-
-def test_a_target_that_a_prompt_configures_is_a_label_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    prompt = {"raw": "Say {{q}}", "label": "p", "config": {"temperature": 0.5}}
-    write(tmp_path, config({"vars": {"q": "a"}}, prompts=[prompt], providers=["my application"]))
-    assert [case["provider"] for case in cases(tmp_path)] == ["my application"]
-
-
-@each("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
-def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, config(providers=written))
-    assert cli.main(["cases"]) == 2
-    assert "promptfooconfig.yaml:" in capsys.readouterr().err
 
 
 def test_ids_are_the_same_in_another_checkout(tmp_path, monkeypatch):

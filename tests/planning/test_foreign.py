@@ -10,10 +10,12 @@ import pytest
 from gradegate.grading.grader import GRADERS
 from gradegate.planning.types import SET, known, unknown
 from gradegate.values.suite import Assertion
-from support.each import each, table
-from support.graded import mistakes
+from support.each import each
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)
 
 TYPES = {*GRADERS.names(), SET}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.
@@ -78,11 +80,6 @@ def test_every_type_of_promptfoo_is_known():
     assert types - TYPES <= {it.name for it in known() if it.tool == "promptfoo"}
     for kind in types - TYPES:
         assert "is promptfoo's, and gradegate does not have it ->" in said(kind)
-
-
-@each(("kind", "cure"), table(__file__, "what_is_said_of_a_name"))
-def test_what_is_said_of_a_name(gate, kind, cure):
-    assert cure in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))
 
 
 def table(page, first):

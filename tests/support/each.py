@@ -65,11 +65,11 @@ def _label(values: Sequence[Any], ids: Any) -> str:
 
 def table(file: str, name: str) -> Any:
     """A table of the YAML beside a test file: long ones are data."""
-    return _tables(Path(file).with_suffix(".yaml"))[name]
+    return tables(Path(file).with_suffix(".yaml"))[name]
 
 
 @functools.cache
-def _tables(path: Path) -> dict[str, Any]:
+def tables(path: Path) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
