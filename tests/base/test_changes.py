@@ -518,7 +518,8 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
         return  # not even planned: the check fails
 
 
-GATE = [{"name": "regressions", "max-new-failures": 0, "max-drop": 0.02}, {"name": "all", "min-pass-rate": 0.9}]
+PACE = {"max-cost-increase": 0.1, "max-latency-increase": 0.5}
+GATE = [{"name": "regressions", "max-new-failures": 0, "max-drop": 0.02, **PACE}, {"name": "all", "min-pass-rate": 0.9}]
 
 
 @each(
@@ -528,10 +529,17 @@ GATE = [{"name": "regressions", "max-new-failures": 0, "max-drop": 0.02}, {"name
         ([{**GATE[0], "max-new-failures": 1}, GATE[1]], ["weaker: the rule `regressions` lets more through: max-new-failures 0 became 1"]),
         ([{**GATE[0], "max-drop": 0.5}, GATE[1]], ["weaker: the rule `regressions` lets more through: max-drop 0.02 became 0.5"]),
         (
-            [{"name": "regressions", "max-new-failures": 0}, GATE[1]],
+            [{"name": "regressions", "max-new-failures": 0, **PACE}, GATE[1]],
             ["weaker: the rule `regressions` lets more through: max-drop 0.02 became nothing"],
         ),
         ([{**GATE[0], "max-drop": 0.01}, GATE[1]], []),
+        (
+            [{"name": "regressions", "max-new-failures": 0, "max-drop": 0.02, "max-cost-increase": 0.3}, GATE[1]],
+            [
+                "weaker: the rule `regressions` lets more through: max-cost-increase 0.1 became 0.3",
+                "weaker: the rule `regressions` lets more through: max-latency-increase 0.5 became nothing",
+            ],
+        ),
         ([GATE[1]], ["removed: the rule `regressions` is gone"]),
     ],
 )  # fmt: skip

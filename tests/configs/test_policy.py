@@ -27,7 +27,7 @@ def test_without_rules_every_case_must_pass(gate, block, names):
 
 def test_a_rule_without_a_threshold_is_a_mistake(gate):
     said = mistakes(gate(config({"rules": [{"name": "a", "min-score": 1}, {"name": "b"}]})))
-    assert "the rule `b` has no threshold -> give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`" in said
+    assert "the rule `b` has no threshold -> give one of `min-pass-rate`, `min-score`, `max-new-failures`, `max-drop`, " in said
     assert "the rule `a`" not in said
 
 

@@ -12,7 +12,7 @@ from gradegate import cli
 from gradegate.processes.evaluate import begin
 
 PARTS, OPEN = "gradegate-parts", "gradegate-parts/open.jsonl"
-TIMES = {"seconds", "started", "oldest_days"}
+TIMES = {"seconds", "started", "oldest_days", "latency"}
 
 
 def timeless(value: Any) -> Any:

@@ -15,6 +15,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.base.answers import Lost, Match, compare_answers
 from gradegate.base.snapshot import GateSnapshot, ModelTerms
 from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_models, milder
+from gradegate.configs.keys import LIMITS
 from gradegate.errors import Mistake, Origin
 from gradegate.http.budget import strictest
 from gradegate.planning.identity import digest
@@ -26,7 +27,8 @@ T = TypeVar("T")
 _NAMELESS = "a test without description and variables"
 _NAMED = 3  # tests that a finding names
 # Limits of a rule: those that ask for as much, and those that let as much through.
-_LEAST, _MOST = ("min-pass-rate", "min-score", "min-cases", "confidence"), ("max-new-failures", "max-drop")
+_LEAST = ("min-pass-rate", "min-score", "min-cases", "confidence")
+_MOST = tuple(name for name in LIMITS if name.startswith("max-"))
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 
 

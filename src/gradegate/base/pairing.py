@@ -49,7 +49,8 @@ def beside(row: Row, base: Row | None) -> Row:
         said[grade.assertion.key] = grade.assertion.definition, counterpart
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
     grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
-    return replace(row, grades=grades, base=base.outcome if base.definition == row.definition else None)
+    same = base.definition == row.definition
+    return replace(row, grades=grades, base=base.outcome if same else None, base_took=base.took if same else None)
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:

@@ -151,6 +151,9 @@ class RuleKeys(_Keys):
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
     runs: RunsKeys | None = None
+    max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
+    max_latency_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
+    max_latency_increase_seconds: Annotated[Number, Field(ge=0)] | None = None
 
 
 class IgnoreKeys(_Keys):
@@ -269,7 +272,17 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     PromptKeys: ("prompt", "into a prompt"),
     CommandLineKeys: ("command line", ""),
 }
-_SHARES = ("min-pass-rate", "max-drop", "ignore-up-to", "confidence", "threshold")
+# Of a rule, one of which it has.
+LIMITS = (
+    "min-pass-rate",
+    "min-score",
+    "max-new-failures",
+    "max-drop",
+    "max-cost-increase",
+    "max-latency-increase",
+    "max-latency-increase-seconds",
+)
+_SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "max-latency-increase", "ignore-up-to", "confidence", "threshold")
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import GateKeys, RuleKeys
+from gradegate.configs.keys import LIMITS, GateKeys, RuleKeys
 from gradegate.files.bounds import MAX_RULES
 from gradegate.values.suite import Limits, Note, Policy, Rule, Select
 
@@ -39,9 +39,8 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     origin = desk.line("gate", "rules", number)
-    limits = (keys.min_pass_rate, keys.min_score, keys.max_new_failures, keys.max_drop)
-    if all(limit is None for limit in limits):
-        cure = "give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`"
+    if all(getattr(keys, name.replace("-", "_")) is None for name in LIMITS):
+        cure = f"give one of {', '.join(f'`{name}`' for name in LIMITS)}"
         desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
@@ -57,14 +56,8 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     return Rule(
         keys.name,
         Select(**keys.select.model_dump()),
-        keys.min_pass_rate,
-        keys.min_score,
-        keys.min_cases,
-        keys.confidence,
-        keys.blocking,
         suite=desk.file,
         origin=origin,
-        max_new_failures=keys.max_new_failures,
-        max_drop=keys.max_drop,
+        **keys.model_dump(exclude={"name", "select", "runs"}),
         runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
     )

@@ -85,7 +85,7 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
 # --- keys that speak of thresholds where no tool reads any --------------------------------------------------------------
 
 
-_RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases")
+_RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases", "max-cost-increase", "max-latency-increase")
 _COUNTS = ("max-new-failures", "min-cases")
 _EXAMPLE = 0.9
 _LARGEST = 1_000_000  # number that a cure repeats

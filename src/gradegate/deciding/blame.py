@@ -24,8 +24,8 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
         if result.rule.blocking and result.outcome is Outcome.FAIL:
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
             for part in parts_of(result.rule):
-                # A rule that also looks at the base may be missed by what it asks of the run itself, or not by that.
-                if part is result.rule or part.beside_base or apply(part, [row for _, row in own]).outcome is Outcome.FAIL:
+                # A rule of several keys may be missed by what it asks of the run itself, or not by that.
+                if part.beside_base or apply(part, [row for _, row in own]).outcome is Outcome.FAIL:
                     places |= {*_counted_against(part, own)}
     return frozenset(places)
 

@@ -49,6 +49,22 @@ def _quantile(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
 
+def student(freedom: int) -> float:
+    """Student's t that differs from 0 by so much in 1 % of samples, either way; within 0.3 % from 4 degrees of freedom on.
+
+    M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.5.
+    """
+    z = _quantile(0.995)
+    terms: tuple[float, ...] = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term / freedom**power for power, term in enumerate(terms))
+
+
 def tail(least: int, count: int, chance: float) -> float:
     """P(Bin(count, chance) >= least), the terms summed exactly; holds to 1e-9 of its value up to 100,000 trials."""
     if least <= 0:

@@ -106,7 +106,7 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
     findings = sum(_is_advice(row, grade, rules) for row in run.rows for grade in row.grades)
     if findings:
         return GateOutcome.ADVISORY, many(findings, "advisory finding")
-    new = [rule for rule in blocking if rule.new_failures]
+    new = [rule for rule in blocking if rule.new_failures or rule.within_noise]
     if new:
         return GateOutcome.ADVISORY, _named(new)
     if not blocking:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.confirmations import AskedAgain, left_undone
+from gradegate.deciding.pace import increases, limits, seen_by
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.values.account import BaselineReport
@@ -59,27 +60,33 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
 
 
-def with_base(result: RuleResult, rows: Iterable[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
+def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
     rule = result.rule
+    if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
+        result = replace(result, reason="")
+    if rule.paced:
+        seen = seen_by(rule, rows)
+        cost, latency = increases(seen)
+        result = replace(result, cost=cost, latency=latency)
+        for outcome, reason, noise in limits(result, sum(row.undone for row in seen)):
+            result = _joined(replace(result, within_noise=result.within_noise or noise), outcome, reason)
     if not rule.beside_base:
         return result
     found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
     cases = [case for case in found if case.grades]
-    if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
-        result = replace(result, reason="")
     if rule.max_new_failures is not None:
-        result = _joined(result, *_newly(result, cases, report))
+        result = _joined(*_newly(result, cases, report))
     if rule.max_drop is not None:
-        result = _joined(result, *_dropped(result, cases, answers))
+        result = _joined(*_dropped(result, cases, answers))
     return result
 
 
-def _joined(before: RuleResult, result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
+def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
     """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
     order = (Outcome.PASS, Outcome.ERROR, Outcome.FAIL)
-    worst = max(before.outcome, outcome, key=order.index)
-    said = [text for of, text in ((before.outcome, before.reason), (outcome, reason)) if of is worst and text]
+    worst = max(result.outcome, outcome, key=order.index)
+    said = [text for of, text in ((result.outcome, result.reason), (outcome, reason)) if of is worst and text]
     return replace(result, outcome=worst, reason="; ".join(said))
 
 

@@ -100,7 +100,7 @@ def _filled_in(rule: Rule, case: Case, assertion: Assertion) -> Rule:
 
 def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     """Assertions that block and that no rule looks at, whichever target answers: their failure is advice alone."""
-    rules = suite.policy.rules
+    rules = [rule for rule in suite.policy.rules if rule.judges]
     if any(rule.every_case for rule in rules):
         return
     left: dict[int, Asserted] = {}

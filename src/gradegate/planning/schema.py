@@ -37,7 +37,6 @@ _ADVICE_THAT_BLOCKS: Mapping[str, Any] = {
     "required": ["threshold", "blocking"],
 }
 _EMPTY: Mapping[str, Any] = {"type": "object", "maxProperties": 0}
-_LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop")  # of a rule, one of which it has
 _FLAG = "^\\s*(" + "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in word) for word in "true false yes no on off t f y n".split()
 ) + "|0|1)\\s*$"  # fmt: skip
@@ -90,7 +89,7 @@ def _link(schema: Schema, defs: Schema) -> None:
     ):
         root[key] = {**empty, "description": "read as promptfoo writes it where it is empty, and a mistake else"}
     defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
-    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in _LIMITS]
+    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in keys.LIMITS]
     extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
     extra |= {name: {"description": "steers the test, as in promptfoo"} for name in keys.STEERING}
     extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}

@@ -12,7 +12,7 @@ from gradegate.reporting.visible import one_line
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.values.changes import GateChanges
-from gradegate.values.figures import figure, many, percent, percents, scores
+from gradegate.values.figures import dearer, figure, many, percent, percents, scores, slower
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
 
@@ -128,7 +128,10 @@ def compared(report: BaselineReport | None) -> str:
         (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
     )
     said = ", ".join(text for number, text in parts if number) or "nothing changed"
-    return f"Beside the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}"
+    found = [(words(by), by.compared) for words, by in ((dearer, report.cost), (slower, report.latency)) if by]
+    paces, over = " and ".join(pace for pace, _ in found), many(max((count for _, count in found), default=0), "answer")
+    more = f". An answer is {paces} than on the base, over {over}" if found else ""
+    return f"Beside the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
 
 
 def counted(counts: Counts) -> str:
@@ -259,7 +262,7 @@ def titled(rule: Rule, several: bool) -> str:
 def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
-    if not rule.every_case and rule.min_pass_rate is None and rule.min_score is None:
+    if not rule.own:
         return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
@@ -274,6 +277,7 @@ def measured(result: RuleResult) -> str:
         parts.append(many(result.new_failures, "new failure"))
     if result.worse is not None and result.better is not None and result.p is not None:
         parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
+    parts += [words(by) for words, by in ((dearer, result.cost), (slower, result.latency)) if by]
     if result.errored:
         parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
@@ -301,6 +305,11 @@ def required(result: RuleResult) -> str:
         parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
+    if rule.max_cost_increase is not None:
+        parts.append(f"at most {percent(rule.max_cost_increase)} dearer")
+    shares = [f"at most {percent(rule.max_latency_increase)} slower"] if rule.max_latency_increase is not None else []
+    seconds = rule.max_latency_increase_seconds
+    parts += [*shares, *([f"at most {figure(seconds)} s slower"] if seconds is not None else [])]
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 

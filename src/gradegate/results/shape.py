@@ -109,7 +109,7 @@ class TurnLine(Part):
     retrieval_context: Annotated[list[str | ImageLine], At("retrieval_context", _written_documents, _read_documents)]
 
 
-@keys_of(Row, later="key definition base hidden undone withheld")
+@keys_of(Row, later="key definition base hidden undone withheld took base_took")
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 
@@ -147,7 +147,10 @@ _SELECT = At(
 )
 
 
-_LATER = "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p"
+_LATER = (
+    "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p "
+    "max_cost_increase max_latency_increase max_latency_increase_seconds cost latency within_noise"
+)
 _POWER = "cases failing_before slack unchanged one_broken three_broken five_points"
 
 

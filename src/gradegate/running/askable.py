@@ -20,7 +20,7 @@ class Askable:
         self.policies: dict[str, Policy] = {}
         self.rules: dict[str, tuple[Rule, ...]] = {}  # those that block, by suite
         for policy in plan.policies:
-            for rule in filter(lambda rule: rule.blocking, policy.rules):
+            for rule in filter(lambda rule: rule.blocking and rule.judges, policy.rules):
                 self.policies[rule.suite] = policy
                 self.rules[rule.suite] = (*self.rules.get(rule.suite, ()), rule)
 

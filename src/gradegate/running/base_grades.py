@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gradegate.base.pairing import beside, pair, report, stated
+from gradegate.deciding.pace import increases
 from gradegate.deciding.regressions import is_old
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound
@@ -101,7 +102,7 @@ class Beside:
 
     def remembers(self, job: Job, row: Row, position: int) -> bool:
         """Whether a failure is asked again as an old one: it was there before, and no rule but those of the base needs it."""
-        own = any(not rule.beside_base or rule.own for rule in self.askable.rules.get(job.suite, ()))
+        own = any(rule.own for rule in self.askable.rules.get(job.suite, ()))
         return not own and is_old(row, row.grades[position])
 
     def regrading(self, number: int, job: Job, row: Row) -> Regrading | None:
@@ -136,7 +137,10 @@ class Beside:
 
     def report(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The figures; None where there is nothing to compare with."""
-        return report(rows, self.paired, self.removed, self.baseline, datetime.now(UTC)) if self.baseline else None
+        if self.baseline is None:
+            return None
+        cost, latency = increases(rows)
+        return replace(report(rows, self.paired, self.removed, self.baseline, datetime.now(UTC)), cost=cost, latency=latency)
 
 
 def _waits(grade: Grade) -> bool:

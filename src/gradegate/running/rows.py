@@ -21,6 +21,7 @@ def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...])
     """The row of an answer with its grades."""
     outcome, score, reason = concluded(job.case, grades)
     # Whether the turns hold more than a prompt and the answer to it.
+    usage = answer.usage if answer.spent is None else answer.spent
     says_more = len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
     return _row(
         job,
@@ -31,7 +32,8 @@ def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...])
         grades=grades,
         score=score,
         reason=reason,
-        usage=answer.usage if answer.spent is None else answer.spent,
+        usage=usage,
+        took=usage.took,
         turns=answer.turns if says_more else (),
         metadata=answer.metadata,
     )
@@ -82,7 +84,7 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row
 def unanswered(job: Job, row: Row, why: str) -> Row:
     """The row as if its target had not been asked any more."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED))
-    blank = replace(row, prompt=job.text, output=None, turns=(), metadata={}, score=None, reason="", usage=NO_USAGE)
+    blank = replace(row, prompt=job.text, output=None, turns=(), metadata={}, score=None, reason="", usage=NO_USAGE, took=None)
     return replace(blank, outcome=Outcome.ERROR, error=why, grades=grades, undone=True)
 
 

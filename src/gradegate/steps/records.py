@@ -144,7 +144,9 @@ def row_in(answer: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     if len(said.grades) != len(asserted):
         raise Damaged(f"the answer has {len(said.grades)} grades, and {len(asserted)} are planned")
     grades = tuple(as_planned(grade, *it) for grade, it in zip(said.grades, asserted, strict=True))
-    row = replace(said, suite=planned.suite, case=planned.number, grades=grades, base=None, threshold=planned.case.threshold)
+    row = replace(
+        said, suite=planned.suite, case=planned.number, grades=grades, base=None, base_took=None, threshold=planned.case.threshold
+    )
     if row.error:
         is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in row.grades)
     else:

@@ -103,6 +103,20 @@ class ConfirmReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Increase:
+    """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
+
+    The difference lies between ``low`` and ``high`` in 99 % of runs; None where there are too few answers to say.
+    """
+
+    compared: int
+    base: float
+    here: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineReport:
     """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
 
@@ -120,6 +134,8 @@ class BaselineReport:
     new: int = 0
     removed: tuple[str, ...] = ()
     fresh: bool = False
+    cost: Increase | None = None
+    latency: Increase | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,14 @@ NO_READINGS = Readings()
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
+
+    usd: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown.
 
@@ -106,6 +114,12 @@ class Usage:
     def tokens(self) -> int:
         """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def took(self) -> Took | None:
+        """What it measured: nothing where a cache or a file gave the answer."""
+        asked = self.calls and not self.cached and not self.untimed and self.seconds > 0
+        return Took(self.known_cost, self.seconds) if asked else None
 
     @property
     def known_cost(self) -> float | None:

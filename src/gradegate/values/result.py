@@ -9,9 +9,19 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from gradegate.errors import Origin
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
+from gradegate.values.account import (
+    AskedModel,
+    BaselineReport,
+    BudgetReport,
+    CacheReport,
+    ConfirmReport,
+    DerivedMetric,
+    Increase,
+    KeyUse,
+    Made,
+)
 from gradegate.values.changes import NO_CHANGES, GateChanges
-from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.conversation import NO_USAGE, Took, Transcript, Turn, Usage
 from gradegate.values.history import HistoryReport, PastVotes
 from gradegate.values.suite import NOWHERE, Held, Note, Rule, nothing
 
@@ -162,6 +172,8 @@ class Row:
     hidden: Annotated[bool, "A secret is hidden in what was graded."] = False
     undone: Annotated[bool, "There is no output because a budget or a signal ended the run before."] = False
     withheld: Annotated[bool, "There is no output because the target was not asked, or gave what cannot be used."] = False
+    took: Annotated[Took | None, "The first answer; null where the target was not asked for it in this run."] = None
+    base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
 
     @property
     def counts(self) -> bool:
@@ -275,6 +287,9 @@ class RuleResult(Power):
     worse: Annotated[int | None, "Cases that passed on the base and fail here."] = None
     better: Annotated[int | None, "Cases that failed on the base and pass here."] = None
     p: Annotated[float | None, "The chance of so many worse ones, were both ways alike."] = None
+    cost: Annotated[Increase | None, "An answer in US dollars, where the rule has a limit beside the base."] = None
+    latency: Annotated[Increase | None, "An answer in seconds."] = None
+    within_noise: Annotated[bool, "Met, since noise may explain that cost or latency are above the limit."] = False
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
@@ -287,7 +302,7 @@ def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
 
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
-    return row.suite == rule.suite and not grade.inner and selects(rule, grade.assertion, row.provider, row.description)
+    return row.suite == rule.suite and rule.judges and not grade.inner and selects(rule, grade.assertion, row.provider, row.description)
 
 
 def counted(rule: Rule, row: Row) -> bool:
