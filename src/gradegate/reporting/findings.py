@@ -64,7 +64,7 @@ def unchecked(row: Row) -> bool:
 def finding(row: Row, blocks: bool) -> Finding:
     """A row with what it does; ``blocks``: it is a reason why the run is blocked. The row's outcome decides, then its grades."""
     it = Finding(row)
-    erring = any(grade.outcome is Outcome.ERROR for grade in it.grades)
+    erring = any(grade.outcome is Outcome.ERROR and not grade.quarantine for grade in it.grades)
     failing = any(grade.outcome is Outcome.FAIL and grade.counts for grade in it.grades)
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
     fails = failing or (row.counts and row.outcome is Outcome.FAIL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
@@ -142,6 +143,19 @@ NO_OPTIONS = CaseOptions()
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantine:
+    """A test that is known to be flaky: until that day its failures only advise. ``days`` are left of it, below 0 none."""
+
+    until: date
+    days: int
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it is not over."""
+        return self.days >= 0
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One test: its variables and what is asserted of every answer to it."""
 
@@ -157,6 +171,7 @@ class Case:
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=nothing)
+    quarantine: Quarantine | None = None
     origin: Origin = NOWHERE
 
     @property
