@@ -65,6 +65,11 @@ class Histories:
         mean = mean_share(*self.shares(model), noise)
         return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky)
 
+    def may_decide(self, job: Job, identity: str) -> bool:
+        """Whether the history is used where one of its models grades first."""
+        runs = self.records[identity].runs if identity in self.records else ()
+        return self._askable.policies[job.suite].noise > 0 and any(count(runs, model).used for model in {run.model for run in runs})
+
     def _share(self, model: str) -> tuple[int, int]:
         """The votes of all used histories of the plan by one model."""
         used = [it for ids in self._identities.values() for own in ids.values() if (it := self.counted(own, model)).used]
