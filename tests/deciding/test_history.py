@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.deciding.chances import Lead
 from gradegate.deciding.history import MOST_RUNS, Counted, Prior, count, cut, factor_chances, mean_share
+from gradegate.deciding.votes import Standing, standing
 from gradegate.values.history import PastRun
+from gradegate.values.result import Outcome
 from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
@@ -57,3 +60,19 @@ def test_how_asking_ends(vector):
     found = factor_chances(prior_of(vector), broken=vector["broken"])
     wanted = [vector[key] for key in ("pass", "fail", "error", "asks")]
     assert list(found) == pytest.approx(wanted, rel=1e-5, abs=1e-12)
+
+
+@each("vector", VECTORS["factor"])
+def test_when_asking_ends(vector):
+    prior = prior_of(vector, "2026-11-03" if vector["comes_and_goes"] else "")
+    asks = [{"P": Outcome.PASS, "F": Outcome.FAIL, "E": Outcome.ERROR}[reply] for reply in vector["replies"]]
+    stands = [standing(asks[:number], Lead(5), prior=prior) for number in range(1, len(asks) + 1)]
+    end = stands[-1].value if stands[-1] in (Standing.PASS, Standing.FAIL) else "error"
+    assert (len(asks), end, {*stands[:-1]} <= {Standing.OPEN}, Standing.OPEN in stands[-1:]) == (
+        vector["asks"],
+        vector["conclusion"],
+        True,
+        False,
+    )
+    factor = prior.factor(vector["replies"].count("F"), vector["replies"].count("P"))
+    assert factor == pytest.approx(vector["bayes_factor"], rel=1e-5)

@@ -86,6 +86,9 @@ def test_the_promised_keys_are_there() -> None:
         "unheard": False,
         "withheld": False,
         "confirmed": None,
+        "model": "",
+        "history": None,
+        "quarantine": "",
     }
 
 

@@ -130,13 +130,22 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         yield Found(CHANGED, "its recorded answer is another")
     if new.repeats < old.repeats:
         yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
+    if _longer(old, new):
+        was = f" until {old.quarantine}" if old.quarantine else ""
+        yield Found(WEAKER, f"in quarantine until {new.quarantine}, where it was{was or ' not in one'}")
     yield from (Found(CHANGED, what) for what, was, now in zip(APART, old.apart, new.apart, strict=True) if was != now)
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
+
+
+def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:
+    """Whether failures only advise for longer."""
+    return new.quarantine is not None and (old.quarantine is None or new.quarantine > old.quarantine)
 
 
 def _same(old: AnswerTerms, new: AnswerTerms) -> bool:
     return (
         old.repeats <= new.repeats
+        and not _longer(old, new)
         and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
         and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
     )

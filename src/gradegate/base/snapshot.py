@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import islice
 from typing import Any
 
@@ -98,6 +99,7 @@ class AnswerTerms:
     repeats: int
     threshold: float | None
     grades: tuple[GradeTerms, ...]
+    quarantine: date | None = None
     description: str = field(default="", compare=False)
     name: str = field(default="", compare=False)  # the description, or the start of the variables
     origin: Origin = field(default=NOWHERE, compare=False)
@@ -184,6 +186,7 @@ class _Reader:
             repeats=job.repeats,
             threshold=case.threshold,
             grades=self._last[1],
+            quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
             name=case.description or ", ".join(f"{name}={excerpt(text, _NAME)}" for name, text in texts),
             origin=case.origin,

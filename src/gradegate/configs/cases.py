@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from gradegate.configs import scripts, specs
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import AssertionKeys, OptionKeys, TestKeys
+from gradegate.configs.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.kinds import is_code
 from gradegate.processes.pool import INSTEAD, program
-from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Verbatim
+from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Quarantine, Verbatim
+
+LONGEST = 90  # days of a quarantine
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,21 @@ class CaseReader:
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
                 runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))),
+                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))),
                 origin=origin,
             )
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return None
+
+    def _quarantine(self, keys: FlakyKeys | None, origin: Origin) -> Quarantine | None:
+        if keys is None:
+            return None
+        days = (keys.until - datetime.now(UTC).date()).days
+        if days > LONGEST:
+            what = f"`until` is {days} days ahead, and a quarantine lasts at most {LONGEST}"
+            raise ConfigError.at(what, origin, "name an earlier date, and mend the test by then")
+        return Quarantine(keys.until, days)
 
     def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
         origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))

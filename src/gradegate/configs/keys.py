@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
@@ -78,6 +82,21 @@ class OptionKeys(_Keys):
     transform_vars: Text = ""
 
 
+def _day(value: Any) -> Any:
+    """A date as YAML and JSON write it."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        with suppress(ValueError):
+            return date.fromisoformat(value)
+    raise PydanticCustomError("day", "is not a date", {"cure": "write YEAR-MONTH-DAY, such as 2026-12-31"})
+
+
+class FlakyKeys(_Keys):
+    """``flaky`` of a test: its quarantine."""
+
+    report: Literal[True]  # that its failures are reported, and do not block
+    until: Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
 class TestKeys(_Keys):
     """One test, and ``defaultTest``."""
 
@@ -94,6 +113,7 @@ class TestKeys(_Keys):
     provider_output: Any = None
     turns: list[Map] | str | None = None
     runs: RunsKeys | None = None
+    flaky: FlakyKeys | None = None
 
 
 class ScenarioKeys(_Keys):
@@ -259,6 +279,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     ConfigKeys: ("root", "at the top of the file"),
     TestKeys: ("test", "into a test or `defaultTest`"),
     AssertionKeys: ("assertion", "into an assertion"),
+    FlakyKeys: ("flaky", "into `flaky` of a test"),
     OptionKeys: ("options", "into `options` of a test or of `defaultTest`"),
     EvaluateKeys: ("evaluateOptions", "into `evaluateOptions`"),
     GateKeys: ("gate", "into the `gate` block"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradegate.deciding.votes import fails
 from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.values.figures import many
 from gradegate.values.open_grades import unconfirmed
@@ -17,6 +18,7 @@ class AskedAgain:
 
     confirmed: int = 0
     overturned: int = 0
+    evidence: str = ""  # of the last grade that fails for certain, where its history decided
 
     def of_cases(self, failed: int, graded: int) -> str:
         """Say ``2 of 100 cases fail, each confirmed by asking again (4 more failures were overturned)``."""
@@ -26,7 +28,8 @@ class AskedAgain:
         if not self.confirmed:
             return f"{failed:,} of {cases} failed{self._overturned()}"
         if failed == 1:
-            return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
+            how = f": {self.evidence}" if self.evidence else ", confirmed by asking again"
+            return f"1 of {cases} fails{how}{self._overturned()}"
         each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
         return f"{failed:,} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
 
@@ -48,10 +51,14 @@ class AskedAgain:
 def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgain:
     """The figures of what a rule counts: the outcome of each, and the grades that it is made of."""
     confirmed = overturned = 0
+    evidence = ""
     for outcome, grades in counted:
         confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+        for grade in grades:
+            if grade.confirmed and grade.history and grade.history.before:
+                evidence = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
         overturned += sum(grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades)
-    return AskedAgain(confirmed, overturned)
+    return AskedAgain(confirmed, overturned, evidence)
 
 
 def spared(run: RunResult, missed: bool) -> str:

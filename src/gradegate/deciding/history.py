@@ -112,6 +112,7 @@ class Prior:
     noise: float
     grades: int
     failed: str = ""
+    flaky: bool = False
 
     @property
     def least(self) -> int:

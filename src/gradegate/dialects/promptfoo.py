@@ -122,6 +122,9 @@ class _Reader:
         if not isinstance(written, Mapping):
             return {}
         self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
+        if self._default.quarantine:
+            where = Origin(file, document.line_of(written, ["flaky"]))
+            self.desk.say("`flaky` puts every test in quarantine here", where, "write it on the tests that are flaky")
         graders = self._default.options.graders
         variables = {**self._default.vars, **self.desk.source.variables}
         self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
@@ -229,6 +232,7 @@ class _Reader:
             turns=case.turns or base.turns,
             runs=case.runs or base.runs,
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
+            quarantine=case.quarantine or base.quarantine,
         )
 
 

@@ -181,6 +181,7 @@ def plan_digest(plan: Plan) -> str:
 
 def _job(job: Job) -> Iterator[Any]:
     yield from (identity(job).hex(), request(job).hex(), job.definition.hex(), job.number, job.repeats, job.of_base, job.needs)
+    yield job.case.quarantine.until if job.case.quarantine else ""
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         yield [bound.asserted.key.hex(), bound.asserted.definition.hex(), bound.asserted.blocking, bound.again.mode]

@@ -18,6 +18,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.models import prices
 from gradegate.planning.planner import Planner
+from gradegate.planning.quarantine import quarantines
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
 from gradegate.values.account import AskedModel, KeyUse
@@ -57,6 +58,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
         passed = idle.notes([*located.suite.idle, *dict.fromkeys(binder.idle)])
         notes += [*located.suite.notes, *passed, *planner.notes]
+    notes += quarantines(jobs)
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):

@@ -13,6 +13,7 @@ from gradegate.reporting.account import of, saved, took, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
 from gradegate.reporting.findings import Effect, Finding, sort
+from gradegate.reporting.flaky import flaky
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     EFFECTS,
@@ -188,6 +189,7 @@ def _about(decision: Decision) -> Iterator[Line]:
         yield Line(f"{many(len(run.derived) - _MOST_METRICS, 'more metric')} in results.json")
     for note in notes(decision):
         yield Line(f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}")
+    yield from (Line(line, Tone.UNSURE) for line in flaky(run.rows)[:_NAMES])
     if run.models:
         yield Line(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT)
     yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)

@@ -98,8 +98,9 @@ def effect(finding: Finding) -> str:
     if finding.effect is not Effect.ADVISES:
         return against
     advice = not any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades)
+    quarantine = next((f"in quarantine until {grade.quarantine}" for grade in row.grades if grade.quarantine), "")
     tolerated = any(grade.outcome is Outcome.FAIL for grade in row.grades) or row.outcome is Outcome.FAIL
-    return ", ".join(filter(None, [against, "advisory" if advice else "within the rules" if tolerated else ""]))
+    return ", ".join(filter(None, [against, quarantine or "advisory" if advice else "within the rules" if tolerated else ""]))
 
 
 def is_fixed(row: Row) -> bool:

@@ -66,7 +66,7 @@ def finding(row: Row, blocks: bool) -> Finding:
     it = Finding(row)
     if not blocks and row.outcome is Outcome.PASS and all(grade.outcome is Outcome.PASS for grade in row.grades):
         return it  # most rows of most runs
-    erring = any(grade.outcome is Outcome.ERROR for grade in it.grades)
+    erring = any(grade.outcome is Outcome.ERROR and not grade.quarantine for grade in it.grades)
     failing = any(grade.outcome is Outcome.FAIL and grade.counts for grade in it.grades)
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
     fails = failing or (row.counts and row.outcome is Outcome.FAIL)

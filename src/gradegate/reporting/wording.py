@@ -180,7 +180,8 @@ def spot(row: Row, grade: Grade) -> Origin:
 def said(grade: Grade) -> str:
     """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)`` or ``could not tell``; beside a base, what that makes it."""
     beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
-    where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else "advisory"
+    advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
+    where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else advice
     once = "not asked again" if grade.unconfirmed and not grade.votes else ""
     about = "; ".join(filter(None, (where, beside, once)))
     return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
@@ -191,11 +192,12 @@ def asked(grade: Grade) -> str:
     if not grade.votes:
         return ""
     failing, asks = fails(grade), many(len(grade.votes), "ask")
+    before = f", {grade.history.before}" if grade.history and grade.history.before else ""
     if grade.outcome is Outcome.PASS:
-        return f"passes, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+        return f"passes, {failing} of {asks} {'fails' if failing == 1 else 'fail'}{before}"
     if grade.outcome is Outcome.FAIL:
-        return f"fails, {failing} of {asks}"
-    return f"could not tell, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+        return f"fails, {failing} of {asks}{before}"
+    return f"could not tell, {failing} of {asks} {'fails' if failing == 1 else 'fail'}{before}"
 
 
 def fails(grade: Grade) -> int:

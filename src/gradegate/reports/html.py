@@ -15,6 +15,7 @@ from gradegate.reporting.choices import choices
 from gradegate.reporting.distribution import spreads
 from gradegate.reporting.failing import beside, is_fixed
 from gradegate.reporting.findings import Effect, Finding, effects
+from gradegate.reporting.flaky import flaky
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
@@ -48,6 +49,7 @@ def render(decision: Decision, links: Links) -> Document:
         histogram=histogram,
         shares=shares,
         words=wording,
+        flaky=flaky(decision.run.rows),
         metrics=account,
         most_metrics=_MOST_METRICS,
         saved=saved,

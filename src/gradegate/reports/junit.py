@@ -19,6 +19,7 @@ from junit_xml import TestCase, TestSuite
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Effect, Finding, finding, unchecked
+from gradegate.reporting.flaky import flaky
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
@@ -142,6 +143,8 @@ def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
         yield "recorded", said
     for text in dict.fromkeys([note.text for note in run.notes][:_MOST_CHANGES]):
         yield "note", one_line(text, 500)
+    for line in flaky(run.rows)[:_MOST_CHANGES]:
+        yield "flaky", one_line(line, 500)
     for text in saved(run):
         yield "saved", text
     if changes.found:

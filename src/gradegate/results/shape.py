@@ -75,7 +75,7 @@ class Spent(Part):
     )
 
 
-@keys_of(Grade, "assertion", later="votes confirmed unconfirmed key definition base undone unheard withheld turns model history")
+@keys_of(Grade, "assertion", later="votes confirmed unconfirmed key definition base undone unheard withheld turns model history quarantine")
 class GradeLine(Part):
     """The word on one assertion of one answer. An error has no score."""
 

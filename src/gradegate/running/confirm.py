@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from gradegate.deciding import selfcheck
 from gradegate.deciding.history import Prior
-from gradegate.deciding.votes import undone
+from gradegate.deciding.votes import Standing, undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
+from gradegate.reporting.wording import name
 from gradegate.running.askable import Askable, mode_of
 from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Remembering
 from gradegate.running.histories import Histories
@@ -19,6 +20,7 @@ from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.scoring import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.values.figures import many
 from gradegate.values.open_grades import chief, members
 from gradegate.values.result import Grade, Outcome, Row
 
@@ -59,6 +61,11 @@ class Confirming:
             if any(grade.outcome is Outcome.FAIL for grade in it.row.grades):
                 places = {place for place, _ in askable.of(it.job) if it.row.grades[place].outcome is Outcome.FAIL}
                 self._open |= {number: places} if places else {}
+        self._torn: set[Place] = set()  # grades of which neither side won
+        for number, it in enumerate(answers):
+            if _in_quarantine(it):
+                self._open |= self._worth_asking(number)
+                self._forgive(number)
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
@@ -147,12 +154,13 @@ class Confirming:
         while self._wave:
             number, asking = self._wave[-1]
             grades = {place: asking.concluded(place) for place in asking.asks if len(asking.asks[place]) > 1}
+            self._torn |= {(number, place) for place in grades if asking.standing(place) is Standing.CONTRADICTORY}
+            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._change(number, grades)
             row = self._answers[number].row
             self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
             self._lost += asking.lost
             self.lost_answers += asking.lost_answers
-            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._wave.pop()
             numbers.append(number)
         return numbers
@@ -164,6 +172,52 @@ class Confirming:
         outcome, score, reason = concluded(answer.job.case, changed)
         row = replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason)
         self._answers[number] = replace(answer, row=row)
+        self._forgive(number)
+
+    # --- quarantine -------------------------------------------------------------------------------------------
+
+    def _worth_asking(self, number: int) -> dict[int, set[int]]:
+        """The open grades of a test in quarantine: those with a history, which tells a break from flaking."""
+        open_ = self._open.pop(number, set())
+        left = open_.intersection(self._priors(number, open_))
+        return {number: left} if left else {}
+
+    def _forgive(self, number: int) -> None:
+        """Let grades of a test in quarantine only advise as far as they are flaky, and conclude the case without them."""
+        answer = self._answers[number]
+        quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
+        if quarantine is None or not quarantine.in_force:
+            return
+        priors = self._priors(number, answer.identities)
+        bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
+        held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
+        held |= {chief(grades, place) for place in held}
+        forgiven = {place for place in bad if place not in held and not grades[place].inner}
+        # Where the whole test has one score, all of it is forgiven, or none.
+        if answer.job.case.threshold is not None or answer.job.case.scoring:
+            whole = answer.row.outcome is Outcome.FAIL and not held
+            forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner}
+        until = quarantine.until.isoformat()
+        changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
+        outcome, score, reason = concluded(answer.job.case, changed)
+        self._answers[number] = replace(answer, row=replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason))
+
+    def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
+        """Whether a grade that does not pass may be forgiven: its history, where it has one, is flaky and finds no break."""
+        grade = self._answers[number].row.grades[place]
+        if grade.assertion.is_set:  # its members say
+            return True
+        if prior and not (prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True):
+            return False
+        return grade.outcome is Outcome.FAIL or (number, place) in self._torn
+
+    def _unneeded(self) -> Iterator[str]:
+        for number, answer in enumerate(self._answers):
+            for prior in self._priors(number, answer.identities).values() if _in_quarantine(answer) else ():
+                if not prior.flaky:
+                    what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
+                    cure = "mend it" if prior.fails else "remove the quarantine"
+                    yield f"`{name(answer.row)}` is in quarantine and counts all the same, since it is not flaky: {what}: {cure}"
 
     # --- the base ---------------------------------------------------------------------------------------------
 
@@ -236,7 +290,7 @@ class Confirming:
     def doubts(self) -> list[str]:
         """What the asks say against `noise`, and against asking the same grader again."""
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
-        return selfcheck.doubts(self.report(), list(self._asked_again()), held)
+        return [*selfcheck.doubts(self.report(), list(self._asked_again()), held), *self._unneeded()]
 
     def _left(self, number: int) -> Iterator[tuple[int, Grade]]:
         """The open grades of an answer that fail, with their positions; what a set tolerates of its members does not."""
@@ -247,6 +301,11 @@ class Confirming:
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
+
+
+def _in_quarantine(answer: Answer) -> bool:
+    quarantine = answer.job.case.quarantine
+    return quarantine is not None and quarantine.in_force
 
 
 def in_portions(numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:

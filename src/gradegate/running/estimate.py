@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
 from gradegate.deciding.chances import expected_reasks, most_reasks
+from gradegate.deciding.history import MOST_ASKS
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable, mode_of
+from gradegate.running.histories import Histories
 from gradegate.values.conversation import exchanges as complete
 from gradegate.values.figures import many
 from gradegate.values.suite import NO_LIMITS, Limits
@@ -42,17 +44,20 @@ class Estimate:
 
 def estimate(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
-    askable, grades = Askable(plan), Counter[str]()
+    askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
+    histories = Histories(plan, askable)
     target = grader = 0
     first = again = 0.0
     unpriced: dict[str, Provider] = {}
-    for job in plan.jobs:
+    for index, job in enumerate(plan.jobs):
         asked = target_calls(job)
         target += asked * job.repeats
         price = asked * _price(job.target, len(job.text), ANSWER, unpriced)
         first += price * job.repeats
         of_failure = {id(bound) for _, bound in askable.of(job)}
         grades[job.suite] += len(of_failure) * job.repeats
+        known = (histories.of((index, repeat)) for repeat in range(job.repeats))
+        with_history += Counter({job.suite: sum(histories.may_decide(job, own) for ids in known for own in ids.values())})
         for bound in (bound for binding in job.assertions for bound in binding.bounds):
             calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
             grader += calls * job.repeats
@@ -61,7 +66,8 @@ def estimate(plan: Plan) -> Estimate:
             again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
     noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
     expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
-    most = sum(most_reasks(grades[suite], askable.lead(suite).votes) for suite in noises)
+    most = sum(most_reasks(grades[suite] - with_history[suite], askable.lead(suite).votes) for suite in noises)
+    most += with_history.total() * (MOST_ASKS - 1)
     each = again / askable.grades if askable.grades else 0.0
     usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most)
     models = tuple(name for name, model in unpriced.items() if model.names_model)

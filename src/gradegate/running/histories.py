@@ -63,7 +63,12 @@ class Histories:
         bound = dict(self._askable.of(job))[position]
         failed = found.failed if mode_of(bound, job) == "grader" else ""
         mean = mean_share(*self.shares(model), noise)
-        return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed)
+        return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky)
+
+    def may_decide(self, job: Job, identity: str) -> bool:
+        """Whether the history is used where one of its models grades first."""
+        runs = self.records[identity].runs if identity in self.records else ()
+        return self._askable.policies[job.suite].noise > 0 and any(count(runs, model).used for model in {run.model for run in runs})
 
     def _share(self, model: str) -> tuple[int, int]:
         """The votes of all used histories of the plan by one model."""
@@ -110,7 +115,8 @@ class Histories:
             asked = request(job).hex()[:_DIGITS]
             for own, grade in _grades(row, ids):
                 if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
-                    outcome = "open" if grade.unconfirmed else grade.outcome.value
+                    stands = grade.outcome is not Outcome.FAIL or grade.confirmed
+                    outcome = grade.outcome.value if stands else "open"
                     run = PastRun(made.started[:10], made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
                     before = records[own].runs if own in records else ()
                     title = f"{name(row)} / {called(grade.assertion)}"

@@ -162,4 +162,4 @@ def as_planned(grade: Grade, asserted: Asserted, inner: bool = False) -> Grade:
     if (said.key, said.definition) != (asserted.key, asserted.definition):
         raise Damaged("a grade is about something else than the plan's")
     shown = replace(asserted, value=said.value, config=said.config)
-    return replace(grade, assertion=shown, inner=inner, status="", base=None)
+    return replace(grade, assertion=shown, inner=inner, status="", base=None, history=None, quarantine="")

@@ -51,6 +51,11 @@ class PastVotes:
     flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
     bayes_factor: Annotated[float | None, "How much likelier this run's votes are if the case is broken; null where L decides."] = None
 
+    @property
+    def before(self) -> str:
+        """Say ``14 of 60 before`` where the history decides; else an empty string."""
+        return "" if self.bayes_factor is None else f"{self.fails} of {self.fails + self.passes} before"
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryReport:

@@ -126,11 +126,12 @@ class Grade:
     turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
     model: Annotated[str, "The model that graded it first, as its reply names it; empty where it names none."] = ""
     history: Annotated[PastVotes | None, "Earlier runs of the default branch; null where none of them counts."] = None
+    quarantine: Annotated[str, "The day until which it only advises, as the test is flaky; empty where it counts."] = ""
 
     @property
     def counts(self) -> bool:
         """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
-        return self.assertion.counts and not self.inner
+        return self.assertion.counts and not self.inner and not self.quarantine
 
     @property
     def metric(self) -> str:
@@ -302,7 +303,8 @@ def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
 
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
-    return row.suite == rule.suite and rule.judges and not grade.inner and selects(rule, grade.assertion, row.provider, row.description)
+    looks = row.suite == rule.suite and rule.judges and not grade.inner and not (rule.blocking and grade.quarantine)
+    return looks and selects(rule, grade.assertion, row.provider, row.description)
 
 
 def counted(rule: Rule, row: Row) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
@@ -172,6 +173,19 @@ class CaseRuns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantine:
+    """A test that is known to be flaky: until that day its failures only advise. ``days`` are left of it, below 0 none."""
+
+    until: date
+    days: int
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it is not over."""
+        return self.days >= 0
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One test: its variables and what is asserted of every answer to it."""
 
@@ -188,6 +202,7 @@ class Case:
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=nothing)
     runs: Runs | None = None
+    quarantine: Quarantine | None = None
     origin: Origin = NOWHERE
 
     @property
