@@ -294,14 +294,8 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     CommandLineKeys: ("command line", ""),
 }
 # Of a rule, one of which it has.
-LIMITS = (
-    "min-pass-rate",
-    "min-score",
-    "max-new-failures",
-    "max-drop",
-    "max-cost-increase",
-    "max-latency-increase",
-    "max-latency-increase-seconds",
+LIMITS = tuple(
+    "min-pass-rate min-score max-new-failures max-drop max-cost-increase max-latency-increase max-latency-increase-seconds".split()
 )
 _SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "max-latency-increase", "ignore-up-to", "confidence", "threshold")
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
