@@ -187,7 +187,7 @@ def existing(begun, **more):
 
 
 # What every workflow compares with; a push has no base to check out.
-COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto"}
+COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto", "history": "auto"}
 
 
 def gate_step(begun):

@@ -117,6 +117,49 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert list((repository.step.root / "runner_temp").glob("gradegate-*/*.zip")) == []
 
 
+RUBRIC = """\
+prompts: ["{{x}}"]
+providers: ["openai:chat:m"]
+defaultTest: {options: {provider: "openai:chat:judge"}}
+tests: [{description: one, vars: {x: one}, assert: [{type: llm-rubric, value: is kind}]}]
+"""
+
+
+def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(repository: Repository, github: FakeGitHub, llm: FakeLlm) -> None:
+    def reply(path: str, body: dict[str, Any]) -> Any:
+        return "hello" if body["model"] == "m" else json.dumps({"pass": not repository.failing, "score": 1, "reason": "so"})
+
+    def votes() -> list[str]:
+        with zipfile.ZipFile(io.BytesIO(github.artifacts[-1][2])) as archive:
+            assert sorted(archive.namelist()) == ["history.jsonl", "results.json"]
+            (line,) = archive.read("history.jsonl").splitlines()
+        return [run["votes"] for run in json.loads(line)["runs"]]
+
+    def read() -> dict[str, Any] | None:
+        return json.loads((repository.step.workspace / "gradegate-results.json").read_text().partition("\n")[0] + "]}")["history"]
+
+    llm.reply = reply
+    # What a pull request commits is read nowhere.
+    own = {"v": 1, "grade": "0" * 64, "name": "x", "runs": []}
+    repository.step.write({"promptfooconfig.yaml": RUBRIC, "history.jsonl": f"{json.dumps(own)}\n" * 2})
+    repository.push(1, history="auto")
+    assert (votes(), read()) == (["P"], None)
+    repository.propose(2, "one", history="auto")
+    assert (read() or {})["grades"] == 1
+    repository.push(3, history="auto")
+    assert votes() == ["P", "P"]
+    repository.propose(4, history="auto")
+    repository.push(5, "one", history="auto")
+    assert votes()[:2] == ["P", "P"]
+    assert set(votes()[2]) == {"F"}
+    changed(github, expired=True)
+    github.artifacts[1:] = []
+    repository.propose(6, history="auto")
+    assert read() is None
+    assert "nothing for `baseline: auto` and `history: auto`: what run 1 of main (commit 1111111) left has expired" in repository.notes()
+    assert repository.propose(7, history="history.jsonl").code == 2  # inside the repository
+
+
 def foreign(github: FakeGitHub, **about: Any) -> None:
     """The run that left the artifact was another than it seems."""
     github.filters = False

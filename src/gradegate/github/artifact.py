@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
@@ -35,9 +35,8 @@ from gradegate.steps.session import Delivered
 from gradegate.values.result import GateOutcome
 from gradegate.values.settings import Settings
 
-M = TypeVar("M", bound=BaseModel)
-RESULTS = "results.json"
-FILES = {"baseline": RESULTS}  # what the artifact holds, by the option that reads it
+RESULTS, HISTORY = "results.json", "history.jsonl"
+FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by the option that reads it
 EVENTS = (*OWN, "schedule")
 RUNS = 10  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
@@ -61,32 +60,12 @@ class _Run(BaseModel):
     head_repository: _Repository | None = None  # that of a fork may be gone
 
 
-class _Runs(BaseModel):
-    workflow_runs: list[_Run]
-
-
 class _Artifact(BaseModel):
     id: int
     name: str
     size_in_bytes: int
     expired: bool
     digest: str | None = None
-
-
-class _Artifacts(BaseModel):
-    artifacts: list[_Artifact]
-
-
-class _Commit(BaseModel):
-    sha: str
-
-
-class _Branch(BaseModel):
-    commit: _Commit
-
-
-class _Comparison(BaseModel):
-    status: str
 
 
 def artifact_name(environ: Mapping[str, str], key: str) -> str:
@@ -115,6 +94,8 @@ def fetched(step: Step) -> Iterator[Settings]:
             why = f"what {origin} left does not hold it"
         except Never as e:
             why = str(e)
+        except (ValidationError, LookupError, TypeError):
+            why = "what GitHub says of the runs of the default branch cannot be read"
         paths = {name: Path(folder) / FILES[name] for name in missing}
         found: dict[str, Any] = {name: str(path) for name, path in paths.items() if path.exists()}
         names = " and ".join(f"`{name}: auto`" for name in missing if name not in found)
@@ -129,9 +110,12 @@ def keep(step: Step, delivered: Delivered) -> str:
     if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
         return ""
     name = artifact_name(step.environ, step.settings.comment_key)
+    parts = {RESULTS: render("json", decision, links(step.event, step.environ), delivered.seal).parts}
+    parts |= {HISTORY: delivered.history} if "history" in run.auto else {}
     try:
-        with replacing(Place(Path(step.environ["RUNNER_TEMP"]), (name, RESULTS), shared=True)) as file:
-            file.writelines(render("json", decision, links(step.event, step.environ), delivered.seal).parts)
+        for own, lines in parts.items():
+            with replacing(Place(Path(step.environ["RUNNER_TEMP"]), (name, own), shared=True)) as file:
+                file.writelines(lines)
     except (OSError, KeyError) as e:
         warn(step, f"Nothing is left for later runs to be compared with: {e}.")
         return ""
@@ -184,11 +168,13 @@ class _Source:
         branch = quote(self.branch, safe="")
         found: list[_Run] = []
         for event in EVENTS:
-            found += self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}", _Runs).workflow_runs
+            reply = self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}")
+            found += map(_Run.model_validate, reply["workflow_runs"])
         return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
 
     def _artifact(self, run: _Run) -> _Artifact | None:
-        listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}", _Artifacts).artifacts
+        reply = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")
+        listed = map(_Artifact.model_validate, reply["artifacts"])
         return max((it for it in listed if it.name == self.name), key=lambda it: it.id, default=None)  # of several attempts the last
 
     def _objection(self, run: _Run) -> str:
@@ -202,9 +188,9 @@ class _Source:
         if run.head_branch != self.branch:
             return f"it ran for {run.head_branch}, and not for {self.branch}"
         # A tag may have the name of the branch, and a workflow of its own.
-        branch = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}", _Branch)
+        newest = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")["commit"]["sha"]
         # Files stand on the first page alone.
-        status = self._read(f"{self.address}/compare/{branch.commit.sha}...{run.head_sha}?per_page=1&page=2", _Comparison).status
+        status = self._read(f"{self.address}/compare/{newest}...{run.head_sha}?per_page=1&page=2")["status"]
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
     def _packed(self, artifact: _Artifact, origin: str) -> bytes:
@@ -220,15 +206,12 @@ class _Source:
             raise Never(f"what {origin} left does not have the digest that GitHub has of it")
         return packed
 
-    def _read(self, address: str, model: type[M]) -> M:
+    def _read(self, address: str) -> Any:
         answer = self.github.send("GET", address)
         if answer.status != 200:
             cure = "give the job `permissions: actions: read` and `contents: read`"
             raise Never(f"the runs of the default branch cannot be read ({answer.status}: {said(answer)}); {cure}")
-        try:
-            return model.model_validate(as_json(answer))
-        except ValidationError as e:
-            raise Never(f"GitHub's answer about the runs of {self.branch} cannot be read") from e
+        return as_json(answer)
 
 
 def unpack(packed: bytes, folder: Path) -> None:

@@ -57,7 +57,7 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
 
 def with_history(planned: Plan, settings: Settings) -> Plan:
     """The plan with the earlier runs of its cases. Raises ConfigError where the pull request could have written them."""
-    if not (settings.history or settings.history_out):
+    if not (settings.history or settings.history_out or "history" in settings.auto):
         return planned
     records: Records = {}
     notes: list[Note] = []

@@ -7,7 +7,7 @@ line and the Action only say which, and post what came of it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -99,14 +99,18 @@ class Session:
         rows = self.rows(self.prepared, progress, ask)
         return decide(rows, conceal(self.prepared.plan.policies, self.prepared.hide), changes)
 
-    def keep(self, path: str, run: RunResult) -> str:
-        """Write the history with what the run adds; gives why it could not be written, which never changes the verdict."""
+    def history(self, run: RunResult) -> Iterator[str]:
+        """The lines of the history with what the run adds."""
         plan = self.prepared.plan
         histories = Histories(plan, Askable(plan))
         records = histories.appended(run.rows, run.made) if run.rows else histories.records
+        yield from map(self.prepared.seal, history_lines(records))
+
+    def keep(self, path: str, run: RunResult) -> str:
+        """Write the history; gives why it could not be written, which never changes the verdict."""
         try:
             with replacing(self.where[path]) as file:
-                file.writelines(map(self.prepared.seal, history_lines(records)))
+                file.writelines(self.history(run))
         except OSError as e:
             return f"{path} could not be written: {e.strerror or e}"
         return ""
@@ -130,6 +134,7 @@ class Delivered:
     failures: dict[str, str]
     seal: Hide
     files: frozenset[str] = frozenset()
+    history: Iterable[str] = ()  # the lines of a history with this run, made when they are written
 
     @property
     def written(self) -> list[str]:
@@ -162,7 +167,8 @@ def deliver(
         decision = session.decide(progress, approve, ask)
     where = {path: place for path, place in session.where.items() if path not in kept}
     delivered = _delivered(where, decision, names, links, session.prepared.seal)
-    return replace(delivered, failures=delivered.failures | {path: why for path in kept if (why := session.keep(path, decision.run))})
+    failures = delivered.failures | {path: why for path in kept if (why := session.keep(path, decision.run))}
+    return replace(delivered, failures=failures, history=session.history(decision.run))
 
 
 def deliver_without_keys(

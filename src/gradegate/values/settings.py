@@ -42,6 +42,10 @@ CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
 AUTO = "auto"  # in place of a file: the Action finds it
+_IN_BASE = (
+    "A path inside the repository is read from `base`. `auto` fetches what the default branch's last run left, and leaves what each run of "
+    "the default branch finds (docs/baseline.md); the job needs `actions: read`."
+)
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
 _EVENT = "it is about a pull request, which the command line does not know"
@@ -152,11 +156,10 @@ class Settings:
         help="a checkout of the base commit: reports say how its gate is weakened")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="the results.json of the base, to tell new failures from old ones",
-        more="A path inside the repository is read from `base`. `auto` fetches those of the default branch's last run, and "
-             "keeps those of each run of the default branch for later ones; the job needs `actions: read`.")
+        more=_IN_BASE)
     history: str = option("", "--history FILE", FROM_WORKSPACE,
         help="earlier runs of the default branch: by the votes of each case they say when a failure is a break",
-        more="A path inside the repository is read from `base`.")
+        more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH,
         help="writes `history` with the votes of this run, in runs of the default branch and on your own machine")
     compare: str = option("config", "--compare MODE", choice("config", "base"),
