@@ -52,6 +52,7 @@ FIELDS = {  # by what else a field may hold than its type
     "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
     "repeat": st.integers(0, 3),
     "bears": st.just(False),
+    "powers": st.just(()),  # its rules have them
 }
 
 

@@ -97,12 +97,14 @@ def estimated(settings: Settings) -> int:
 
 
 def say_estimate(prepared: Prepared) -> None:
-    """Print what a run of the plan would take: the same for everybody who asks."""
+    """Print what a run of the plan would take, and what its rules cannot see: the same for everybody who asks."""
     from gradegate.reporting.commands import harmless
     from gradegate.running.estimate import estimate, said
 
     for line in said(estimate(prepared.plan), prepared.client.budget.limits):
         print(harmless(prepared.hide(line)))
+    for line in prepared.unseen():
+        print(line)
 
 
 def planned(prepared: Prepared) -> str:

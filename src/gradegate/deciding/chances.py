@@ -58,11 +58,12 @@ def tail(least: int, count: int, chance: float) -> float:
     if chance >= 1:
         return 1.0
     if least <= count * chance:  # the shorter side loses no digits, and is never tiny on this one
-        return 1.0 - math.fsum(_terms(range(least), count, chance))
-    return min(1.0, math.fsum(_terms(range(least, count + 1), count, chance)))
+        return 1.0 - math.fsum(terms(range(least), count, chance))
+    return min(1.0, math.fsum(terms(range(least, count + 1), count, chance)))
 
 
-def _terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
+def terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
+    """The chance of each of these numbers of hits, of a share above 0 and below 1."""
     yes, no, all_ways = math.log(chance), math.log1p(-chance), math.lgamma(count + 1)
     for k in hits:
         ways = all_ways - math.lgamma(k + 1) - math.lgamma(count - k + 1)

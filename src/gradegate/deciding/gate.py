@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from gradegate.deciding.blame import blamed
 from gradegate.deciding.confirmations import spared
@@ -12,14 +12,15 @@ from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count
 from gradegate.values.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.values.figures import many
-from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, takes
+from gradegate.values.result import NO_POWER, Decision, GateOutcome, Grade, Outcome, Power, Row, RuleResult, RunResult, takes
 from gradegate.values.suite import Note, Policy, Rule
 
 
 def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
     """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
+    powers = iter(run.powers)
     rules = (
-        *(result for policy in policies for result in _applied(policy, run)),
+        *(result for policy in policies for result in _applied(policy, run, powers)),
         *([_guard(changes)] if changes.found and changes.block else ()),
     )
     errors = errors_of(run, policies, rules)
@@ -49,12 +50,14 @@ def withheld(decision: Decision, changes: GateChanges) -> Decision:
     return replace(decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said)
 
 
-def _applied(policy: Policy, run: RunResult) -> Iterator[RuleResult]:
+def _applied(policy: Policy, run: RunResult, powers: Iterator[Power]) -> Iterator[RuleResult]:
     """The rules of a suite; that every case passes says nothing about a suite in which nothing counts."""
     for rule in policy.rules:
+        power = asdict(next(powers, NO_POWER))
         suite_rows = [row for row in run.rows if row.suite == rule.suite]
         if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
-            yield with_base(apply(rule, suite_rows), suite_rows, run.baseline, policy.confirm == "answers")
+            result = with_base(apply(rule, suite_rows), suite_rows, run.baseline, policy.confirm == "answers")
+            yield replace(result, **power)
 
 
 def _guard(changes: GateChanges) -> RuleResult:

@@ -14,7 +14,7 @@ from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.history import History
-from gradegate.values.result import selects
+from gradegate.values.result import Power, selects
 from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
 
 Render = Callable[[Sequence[Any]], str]
@@ -97,6 +97,7 @@ class Plan:
     options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
     folder: str = ""
     baseline: Baseline | None = None  # the recorded run that this one is compared with
+    powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     base: Other | None = None  # the other side, where its jobs are among these
     history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written
 

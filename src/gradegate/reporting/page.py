@@ -11,6 +11,7 @@ from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, seve
 from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
+from gradegate.reporting.powers import line as power
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import EFFECTS, HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
 from gradegate.values.account import DerivedMetric
@@ -39,7 +40,13 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     first = headline.opened(decision, links)
     head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = said + _rules(decision, scope, form) + _derived(decision.run.derived, scope, form) + _foot(decision, form)
+    foot = (
+        said
+        + _rules(decision, scope, form)
+        + _unseen(decision, scope, form)
+        + _derived(decision.run.derived, scope, form)
+        + _foot(decision, form)
+    )
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
     # A line for each case is worth more than all else, and a shorter one where they would not fit.
@@ -132,6 +139,16 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     lines = table(("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in rules))
     missed = sum(result.outcome is Outcome.FAIL for result in rules)
     return _table(many(len(rules), "rule") + (f", {missed:,} missed" if missed else ""), lines, "more rule", form)
+
+
+def _unseen(decision: Decision, scope: Scope, form: PageForm) -> str:
+    """What each rule cannot see, a line each."""
+    known = [result for result in decision.rules if result.slack is not None]
+    lines = (f"- {inline(power(result.rule, result, scope.suites), 600)}\n" for result in known)
+    taken = fit(lines, form.limit // 10, form.measure)
+    left = len(known) - len(taken)
+    more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
+    return details("What this gate cannot see", "".join(taken) + more) + "\n" if known else ""
 
 
 def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:

@@ -148,9 +148,10 @@ _SELECT = At(
 
 
 _LATER = "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p"
+_POWER = "cases failing_before slack unchanged one_broken three_broken five_points"
 
 
-@keys_of(RuleResult, "rule", _LATER, without="bears runs")
+@keys_of(RuleResult, "rule", f"{_LATER} {_POWER}", without="bears runs")
 class RuleLine(Part):
     """One rule applied."""
 

@@ -120,6 +120,7 @@ class Gathered:
             baseline=self.confirming.baseline(rows),
             derived=derived(plan.derived, rows),
             history=self.histories.report(rows),
+            powers=plan.powers,
         )
 
 

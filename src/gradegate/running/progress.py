@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
@@ -22,8 +22,10 @@ _PER_SECOND = 4  # times that the bar is drawn anew, at the width that the termi
 
 
 @contextmanager
-def progress(total: int, in_ci: bool, quiet: bool = False) -> Iterator[Callable[[Row], None]]:
-    """A function to call with each finished row, from any thread."""
+def progress(total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: bool = False) -> Iterator[Callable[[Row], None]]:
+    """A function to call with each finished row, from any thread; what is ``said`` stands before it."""
+    for line in () if quiet else said:
+        print(line, file=sys.stderr, flush=True)
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich():

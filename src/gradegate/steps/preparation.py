@@ -23,7 +23,10 @@ from gradegate.processes import pool as programs
 from gradegate.processes.evaluate import begin
 from gradegate.processes.permission import may_run
 from gradegate.recording.read import read as recorded
+from gradegate.reporting.commands import harmless
+from gradegate.reporting.powers import line, warnings
 from gradegate.reporting.redact import conceal, concealed_mistakes
+from gradegate.running.powers import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
@@ -56,6 +59,16 @@ class Prepared:
     named: frozenset[Path] = frozenset()
     searched: frozenset[Path] = frozenset()
 
+    def unseen(self, healthy: bool = True) -> list[str]:
+        """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
+        rules = [rule for policy in self.plan.policies for rule in policy.rules]
+        known = [
+            (rule, power)
+            for rule, power in zip(rules, self.plan.powers, strict=True)
+            if power.slack is not None and (healthy or [*warnings(power)])
+        ]
+        return [harmless(self.hide(line(rule, power, len(self.plan.policies) > 1))) for rule, power in known]
+
     @property
     def shown_plan(self) -> Plan:
         """The plan with notes, keys and models as people may see them."""
@@ -76,17 +89,19 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     suites: list[Located] = []
     try:
         suites += load(settings)
-        return _prepared(settings, choose(suites), base)
+        return _prepared(settings, choose(suites), base, choose is not list)
     except ConfigError as e:
         begin()
         values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 
 
-def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
+def _prepared(settings: Settings, suites: list[Located], base: Base | None, apart: bool) -> Prepared:
+    """``apart``: the cases are not those that the rules are about."""
     client = build_client(settings, suites)
     own, answers = _planned(suites, settings, client)
     planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, suites)
+    planned = planned if apart else with_powers(planned)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(changes_of(base, own, suites, settings), hide) if base else NO_CHANGES

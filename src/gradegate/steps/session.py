@@ -40,7 +40,7 @@ from gradegate.values.settings import Settings
 from gradegate.values.suite import NOTHING, Note
 
 T = TypeVar("T")
-Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
+Progress = Callable[[int, Sequence[str]], AbstractContextManager[Watch]]  # takes the number of planned answers, and lines to show before
 Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 Spare = Callable[[Prepared], str]  # says why nothing of a plan needs to be asked; an empty string where something does
 Ask = Callable[[Prepared, Settings, Watch], RunResult]
@@ -113,7 +113,7 @@ class Session:
 
     def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names."""
-        with progress(prepared.plan.answers) as watch:
+        with progress(prepared.plan.answers, prepared.unseen(healthy=False)) as watch:
             run = self.evaluate(partial(ask, prepared, self.settings, watch))
         return replace(conceal(run, prepared.hide), hidden=run.hidden)
 

@@ -82,7 +82,7 @@ def _asked(session: Session, wanted: list[OpenRecord] | None, progress: Progress
     if wanted is not None:
         return further_round(prepared, settings, wanted)
     jobs = prepared.plan.jobs
-    with progress(sum(jobs[index].repeats for index in jobs_of(jobs, settings.shard or (1, 1)))) as watch:
+    with progress(sum(jobs[index].repeats for index in jobs_of(jobs, settings.shard or (1, 1))), ()) as watch:
         return first_round(prepared, settings, watch)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from decimal import ROUND_DOWN, Decimal
 
 from gradegate.values.conversation import Readings, Usage
+
+_LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 
 
 def many(number: int, noun: str) -> str:
@@ -24,6 +27,14 @@ def figure(value: float, digits: int = 4) -> str:
 def percent(share: float, digits: int = 1) -> str:
     """A share from 0 to 1 in per cent."""
     return f"{figure(share * 100, digits)}%"
+
+
+def chance(share: float) -> str:
+    """A chance in per cent, with two figures of what it lacks to the nearer end: ``0.15%``, ``38%``, ``97.6%``."""
+    near = min(share, 1 - share)
+    if near < _LEAST_CHANCE:
+        return "less than 0.01%" if share < 0.5 else "more than 99.99%"
+    return f"{share:.{max(0, -1 - math.floor(math.log10(near)))}%}"
 
 
 def figures(value: float, other: float) -> tuple[str, str]:

@@ -220,6 +220,7 @@ class RunResult:
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
+    powers: tuple[Power, ...] = ()  # of all rules of all policies, in order
 
     @property
     def usage(self) -> Usage:
@@ -235,8 +236,29 @@ class RunResult:
 # --- what the gate says ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """What a blocking rule cannot see, known before the run; chances that it blocks, from 0 to 1. None: nothing is said of it."""
+
+    cases: Annotated[int | None, "The number of cases or assertions that it counts."] = None
+    failing_before: Annotated[int | None, "Those that fail in the baseline."] = None
+    slack: Annotated[int | None, "How many more may break before it blocks; below 0: it is missed already."] = None
+    unchanged: Annotated[float | None, "The chance that it blocks a pull request that changes nothing."] = None
+    one_broken: Annotated[float | None, "The chance that it blocks where 1 case is broken."] = None
+    three_broken: float | None = None
+    five_points: Annotated[float | None, "The chance that it blocks where 5 % of the cases are broken."] = None
+
+    @property
+    def drop(self) -> int:
+        """How many of its cases 5 % are."""
+        return -(-(self.cases or 0) // 20)
+
+
+NO_POWER = Power()
+
+
 @dataclass(frozen=True, slots=True)
-class RuleResult:
+class RuleResult(Power):
     """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
 
     rule: Rule

@@ -150,7 +150,7 @@ class Settings:
         help="how often a call that failed is tried again")
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit: reports say how its gate is weakened")
-    baseline: str = option("", "--baseline FILE", FROM_WORKSPACE,
+    baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="the results.json of the base, to tell new failures from old ones",
         more="A path inside the repository is read from `base`. `auto` fetches those of the default branch's last run, and "
              "keeps those of each run of the default branch for later ones; the job needs `actions: read`.")

@@ -1,0 +1,55 @@
+"""What a rule cannot see, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradegate.reporting.wording import titled
+from gradegate.values.figures import chance, many
+from gradegate.values.result import Power
+from gradegate.values.suite import Rule
+
+_NOISE, _POWER = 0.01, 0.5  # from where on a gate blocks too often, or notices too little
+
+
+def line(rule: Rule, it: Power, several: bool) -> str:
+    """How much may break before the rule blocks, how often it blocks where nothing or something is broken, and what to mend."""
+    mend = list(warnings(it))
+    return f"{'warning: ' if mend else ''}{'; '.join([_figures(rule, it, several), *mend])}"
+
+
+def _figures(rule: Rule, it: Power, several: bool) -> str:
+    cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
+    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{_limit(rule)}" + (f", {_verb(old, 'fail')} on the base" if old else "")
+    if slack < 0:
+        return f"{about}: it is missed already by {many(-slack, 'case')}"
+    points = 100 * slack / cases
+    text = f"{about}: {slack:,} more may break ({points:.1f} points) before it blocks"
+    text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
+    left = cases - old
+    figures = {min(number, left): share for number, share in ((1, it.one_broken), (3, it.three_broken), (it.drop, it.five_points))}
+    broken = sorted((number, share or 0.0) for number, share in figures.items() if number)
+    if not broken:
+        return text
+    numbers, chances = ", ".join(f"{number:,}" for number, _ in broken), ", ".join(chance(share) for _, share in broken)
+    return f"{text}, and notices {numbers} broken {'case' if numbers == '1' else 'cases'} in {chances}"
+
+
+def warnings(it: Power) -> Iterator[str]:
+    """Noise blocks too often, or a drop of five points goes unseen too often."""
+    if it.slack is None or it.slack < 0:
+        return
+    if (often := it.unchanged or 0.0) > _NOISE:
+        yield f"noise alone blocks {chance(often)} of runs: set `runs`, a rate or `confirm`"
+    if (it.five_points or 0.0) < _POWER:
+        yield f"{it.drop:,} of {many(it.cases or 0, 'case')} may break unseen"
+
+
+def _limit(rule: Rule) -> str:
+    if rule.min_pass_rate is not None:
+        return f" at {rule.min_pass_rate:g}"
+    return "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{number:,} {verb}{'s' if number == 1 else ''}"
