@@ -1,5 +1,8 @@
 """What a rule cannot see, said by the command before a run, in results.json and in the comment's fold."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from gradegate import cli
@@ -60,3 +63,22 @@ def test_figures_by_rule(llm, gate, rules, found):
     ran = gate(suite(llm.spec(), 20, {"type": "contains", "value": "case"}, gate={"rules": rules}), confirm="")
     rule = ran.results["rules"][0]
     assert (rule["slack"], rule["unchanged"], rule["five_points"]) == found
+
+
+def test_runs_of_a_case_are_one_case(llm, gate):
+    out = gate(suite(llm.spec(), 15), "--runs", "2/3", "--estimate", confirm="").out
+    assert "rule every case passes: 15 cases: 0 more may break" in out  # and not 45
+    assert "noise alone blocks 3.9% of runs" in out  # 3 % of runs fail
+
+
+def test_earlier_runs_say_how_often_a_case_fails_unchanged(llm, gate):
+    llm.reply = scripted({})
+    written = suite(llm.spec(), 100)
+    gate(written, "--history-out", "../votes.jsonl", confirm="")
+    file = Path("../votes.jsonl")
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text("".join(json.dumps({**it, "runs": it["runs"] * 60}) + "\n" for it in records))
+    ran = gate(written, "--history", "../votes.jsonl", confirm="")
+    # Each of 100 cases: 0 of 60 asks failed, as in history.json#factor_chances.
+    assert ran.results["rules"][0]["unchanged"] == pytest.approx(1 - (1 - 3.23996e-06) ** 100, rel=1e-4)
+    assert ran.results["rules"][0]["one_broken"] == pytest.approx(0.888587, rel=1e-5)  # by the lead

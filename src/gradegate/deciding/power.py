@@ -32,8 +32,13 @@ def of_grade(noise: float, votes: int, beside_base: bool = False) -> Chances:
     """
     if not votes:
         return Chances(noise, 1 - noise)
-    stands = _lead_reached(1 - noise, votes) if beside_base else 1.0
-    return Chances(*(share * _lead_reached(share, votes) * stands for share in (noise, 1 - noise)))
+    again = stands(noise, votes) if beside_base else 1.0
+    return Chances(*(share * _lead_reached(share, votes) * again for share in (noise, 1 - noise)))
+
+
+def stands(noise: float, votes: int) -> float:
+    """The chance that a PASS of the base stands when its answer is graded again."""
+    return _lead_reached(1 - noise, votes)
 
 
 def of_runs(share: float, of: int, passes: int) -> Chances:

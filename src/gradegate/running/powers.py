@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 from gradegate.base.pairing import pair
-from gradegate.deciding.power import Chances, of_case, of_grade, power, room
+from gradegate.deciding.history import Prior, factor_chances
+from gradegate.deciding.power import Chances, of_case, of_grade, of_runs, power, room, stands
 from gradegate.deciding.waves import parts_of
-from gradegate.grading.conclude import Binding, Bound
+from gradegate.grading.conclude import Binding
 from gradegate.planning.checks import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
+from gradegate.running.histories import Histories
 from gradegate.values.result import NO_POWER, Outcome, Power, Row
-from gradegate.values.suite import Rule
+from gradegate.values.suite import Rule, Runs
 
-_Answers = Sequence[tuple[Job, Row | None, frozenset[int]]]  # jobs, what the base says of each, and the grades that are asked again
+_FAILING_RUNS = 0.03  # the share of runs that fail, where no baseline shows it
+_CERTAIN = Chances(0.0, 1.0)  # of a grade that no model gives
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
+
+    job: Job
+    repeat: int
+    base: Row | None
+    again: Mapping[int, float | None]
 
 
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
     askable = Askable(plan)
-    planned = [(job, repeat) for job in plan.jobs if not job.of_base for repeat in range(job.repeats)]
-    bases: Sequence[Row | None] = [None] * len(planned)
+    histories, chance = Histories(plan, askable), cache(lambda prior: factor_chances(prior, broken=False).fails)
+    places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
+    bases: Sequence[Row | None] = [None] * len(places)
     if plan.baseline:
-        bases, _ = pair((identity(*it) for it in planned), plan.baseline)
-    again = {id(job): frozenset(id(bound) for _, bound in askable.of(job)) for job in plan.jobs}
-    answers = [(job, base, again[id(job)]) for (job, _), base in zip(planned, bases, strict=True)]
+        bases, _ = pair((identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline)
+    answers: dict[str, list[_Planned]] = {}
+    for (index, repeat), base in zip(places, bases, strict=True):
+        job, ids = plan.jobs[index], histories.of((index, repeat))
+        again = {id(bound): _prior(histories, job, position, ids) for position, bound in askable.of(job)}
+        known = {bound: chance(prior) if prior else None for bound, prior in again.items()}
+        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
-    figures = (_of_rule(rule, askable, [it for it in answers if it[0].suite == rule.suite]) for rule in rules)
-    return replace(plan, powers=tuple(figures))
+    return replace(plan, powers=tuple(_of_rule(rule, askable, answers.get(rule.suite, [])) for rule in rules))
 
 
-def _of_rule(rule: Rule, askable: Askable, answers: _Answers) -> Power:
+def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]) -> Prior | None:
+    """The history of a grade, as it counts if the grader is still the model of its newest run."""
+    record = histories.records.get(ids.get(position, ""))
+    return histories.prior(job, position, ids[position], record.runs[-1].model) if record and record.runs else None
+
+
+def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power:
     """Of a rule that looks at the run and at the base, the figures of whichever leaves less room."""
     if not rule.blocking or rule.confidence is not None:
         return NO_POWER
@@ -42,28 +66,49 @@ def _of_rule(rule: Rule, askable: Askable, answers: _Answers) -> Power:
     return min((it for it in found if it.slack is not None), key=lambda it: it.slack or 0, default=NO_POWER)
 
 
-def _of_part(rule: Rule, askable: Askable, answers: _Answers) -> Power:
-    cases: Counter[Chances] = Counter()
-    failing = 0
+def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power:
+    cases, unchanged = Counter[Chances](), Counter[float]()
+    failing, used = 0, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
-    for job, base, again in answers:
-
-        def chances(bound: Bound, again: frozenset[int] = again) -> Chances:
-            return asked if id(bound) in again else once if "text" in bound.models else Chances(0.0, 1.0)
-
-        for unit in _units(rule, job):
-            cases[of_case(chances(bound) for binding in unit for bound in binding.bounds if bound.asserted.counts)] += 1
-            failing += base is not None and _failed(rule, job, unit, base)
+    stand, runs_share = stands(noise, votes) if rule.beside_base else 1.0, _failing_share(rule, answers)
+    for it in answers:
+        runs = _runs(rule, it.job)
+        for unit in _units(rule, it, runs):
+            bounds = [bound for binding in unit for bound in binding.bounds if bound.asserted.counts]
+            each = [asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN for bound in bounds]
+            usual = of_runs(runs_share, runs.of or it.job.repeats, runs.passes) if runs else of_case(each)
+            fails = it.base is not None and _failed(rule, it.job, unit, it.base)
+            cases[usual] += 1
+            failing += fails
+            past = [it.again.get(id(bound)) for bound in bounds]
+            known = not runs and any(share is not None for share in past)
+            if known:
+                pairs = zip(each, past, strict=True)
+                usual = of_case(one if share is None else Chances(share * stand, 1.0) for one, share in pairs)
+            used = used or known
+            unchanged[usual.broken if fails and not known else usual.good] += not (fails and rule.beside_base)
     least = 1.0 if rule.every_case else rule.min_pass_rate
     most = rule.max_new_failures if rule.beside_base else None if least is None else room(cases.total(), least)
-    return NO_POWER if most is None or not cases else power(cases, most, failing, rule.beside_base)
+    groups = [(count, share) for share, count in unchanged.items()] if used else ()
+    return NO_POWER if most is None or not cases else power(cases, most, failing, rule.beside_base, groups)
 
 
-def _units(rule: Rule, job: Job) -> Iterator[Sequence[Binding]]:
-    """The assertions of each thing that the rule counts of an answer: of the case, or of one grade."""
-    taken = [binding for binding in selected(rule, job) if binding.asserted.counts]
-    if rule.every_case or rule.beside_base:
+def _runs(rule: Rule, job: Job) -> Runs | None:
+    """How many runs of a case must pass, where each is not a case of its own."""
+    return job.case.runs.under(rule.runs) if job.case.runs else rule.runs
+
+
+def _failing_share(rule: Rule, answers: Sequence[_Planned]) -> float:
+    """The share of runs of cases that fail on the base."""
+    ended = [it.base.outcome for it in answers if it.base and _runs(rule, it.job) and it.base.outcome is not Outcome.ERROR]
+    return ended.count(Outcome.FAIL) / len(ended) if ended else _FAILING_RUNS
+
+
+def _units(rule: Rule, it: _Planned, runs: Runs | None) -> Iterator[Sequence[Binding]]:
+    """The assertions of each thing that the rule counts of an answer: of the case, with all its runs, or of one grade."""
+    taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts and not (runs and it.repeat)]
+    if rule.every_case or rule.beside_base or runs:
         yield from [taken] if taken else []
     else:
         yield from ([binding] for binding in taken)
