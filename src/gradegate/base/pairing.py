@@ -41,7 +41,7 @@ def beside(row: Row, base: Row | None) -> Row:
     """
     if base is None:
         return row
-    empty = not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
+    empty = not base.runs and not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
     said = {}
     for grade in base.grades:
         first = grade.votes[0].outcome if grade.votes else grade.outcome
@@ -49,7 +49,8 @@ def beside(row: Row, base: Row | None) -> Row:
         said[grade.assertion.key] = grade.assertion.definition, counterpart
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
     grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
-    return replace(row, grades=grades, base=base.outcome if base.definition == row.definition else None)
+    there = base.outcome if base.definition == row.definition else None
+    return replace(row, grades=grades, base=there, base_runs=base.runs, base_passed=base.passed)
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:

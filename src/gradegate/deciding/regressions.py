@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.confirmations import AskedAgain, left_undone
+from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.values.account import BaselineReport
@@ -64,7 +65,7 @@ def with_base(result: RuleResult, rows: Iterable[Row], report: BaselineReport | 
     rule = result.rule
     if not rule.beside_base:
         return result
-    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
+    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
     cases = [case for case in found if case.grades]
     if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
         result = replace(result, reason="")

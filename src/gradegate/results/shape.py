@@ -108,7 +108,7 @@ class TurnLine(Part):
     retrieval_context: Annotated[list[str | ImageLine], At("retrieval_context", _written_documents, _read_documents)]
 
 
-@keys_of(Row, later="key definition base hidden undone withheld")
+@keys_of(Row, later="key definition base hidden undone withheld run verdict runs of passed needed base_runs base_passed", without="needs")
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 
