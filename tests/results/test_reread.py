@@ -18,7 +18,7 @@ from gradegate.values.account import CacheReport
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import Image, Turn, Usage
 from gradegate.values.result import CaseResult, Decision, GateOutcome, Row, cases_of
-from gradegate.values.suite import NOWHERE, Note
+from gradegate.values.suite import NOWHERE, CaseRuns, Note, Runs
 from support import samples
 from support.each import each
 
@@ -45,6 +45,8 @@ KINDS = {
     GateChanges: st.just(NO_CHANGES),
     CacheReport | None: st.none(),  # its age is rounded
     frozenset[int]: st.just(frozenset()),  # of the rows
+    CaseRuns | None: st.none(),  # these two are in no file
+    Runs | None: st.none(),
 }
 FIELDS = {  # by what else a field may hold than its type
     "status": st.sampled_from(["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]),

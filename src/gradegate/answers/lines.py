@@ -35,11 +35,13 @@ class LineKeys(BaseModel):
     latency_ms: _Amount | None = None
     finish_reason: str | None = None
     metadata: dict[str, Any] | None = None
+    run: Annotated[int, Field(ge=1)] | None = None
     # What `gradegate cases` says of the case.
     prompt: Any = None
     vars: Any = None
     provider: Any = None
     repeat: Any = None
+    runs: Any = None
     turns: Any = None
     description: Any = None
     conversation: Any = None
@@ -78,6 +80,7 @@ def _answer(row: Map, origin: Origin) -> Answer:
         usage=fields.usage(keys.usage or {}, keys.cost, seconds),
         finish_reason=keys.finish_reason or "",
         metadata=keys.metadata or {},
+        run=keys.run or 0,
         origin=origin,
     )
 

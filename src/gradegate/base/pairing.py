@@ -41,7 +41,7 @@ def beside(row: Row, base: Row | None) -> Row:
     """
     if base is None:
         return row
-    empty = not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
+    empty = not base.runs and not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
     said = {}
     for grade in base.grades:
         first = grade.votes[0].outcome if grade.votes else grade.outcome
@@ -50,7 +50,8 @@ def beside(row: Row, base: Row | None) -> Row:
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
     grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
     same = base.definition == row.definition
-    return replace(row, grades=grades, base=base.outcome if same else None, base_took=base.took if same else None)
+    there, took = (base.outcome, base.took) if same else (None, None)
+    return replace(row, grades=grades, base=there, base_took=took, base_runs=base.runs, base_passed=base.passed)
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.deciding.regressions import Case
 from gradegate.deciding.rules import apply
+from gradegate.deciding.runs import outcome_of
 from gradegate.deciding.waves import Opened, parts_of, units
 from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.values.open_grades import left_open
-from gradegate.values.result import Outcome, Row, RuleResult, takes
+from gradegate.values.result import Outcome, Row, RuleResult, runs_of, takes
 from gradegate.values.suite import Rule
 
 
@@ -31,8 +32,14 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
 
 
 def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[int]:
-    for place, row in rows:
-        open_ = left_open(row)
+    places = {id(row): place for place, row in rows}
+    for case in runs_of(row for _, row in rows):
+        row, place, open_ = case[0], places[id(case[0])], left_open(case[0])
+        if row.needs:
+            opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
+            if any(outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)):
+                yield from (places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL)
+            continue
         if rule.beside_base:
             grades = tuple(grade for position, grade in enumerate(row.grades) if position not in open_ and takes(rule, row, grade))
             blames = any(grade.outcome is Outcome.FAIL for grade in grades) and Case(row, grades).standing == NEW_FAILURE

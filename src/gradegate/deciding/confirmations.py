@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import fails
 from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.values.figures import many
@@ -64,7 +65,7 @@ def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgai
 def spared(run: RunResult, missed: bool) -> str:
     """How many cases failed once and were not asked again; an empty string where none did."""
     named = run.confirm is not None and run.confirm.pre_existing > 0  # old ones, by the rules that look at the base
-    number = sum(unconfirmed(row) and not (named and standing(row) == PRE_EXISTING) for row in run.rows)
+    number = sum(unconfirmed(row) and not (named and standing(row) == PRE_EXISTING) for row in as_cases(None, run.rows))
     if not number:
         return ""
     if not missed:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from gradegate.deciding.runs import whole
 from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
-from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
+from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, runs_of, takes
 from gradegate.values.suite import Policy
 
 
@@ -46,10 +47,17 @@ def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleRe
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     blocking = [result for result in rules if result.rule.blocking]
     for suite, policy in by_suite.items():
-        rows = [row for row in run.rows if row.suite == suite]
+        rows = [*_as_decided([row for row in run.rows if row.suite == suite], blocking)]
         if found := list(_found(run, rows, blocking)):
             errors = _joined(errors, *_effect(policy, found, rows, blocking))
     return errors
+
+
+def _as_decided(rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[Row]:
+    """The rows, and the runs of a case as a rule sees them: as one that could not tell, where there is one."""
+    for case in runs_of(rows):
+        views = [row for result in blocking if (row := whole(result.rule, case))] if case[0].needs else []
+        yield from [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case
 
 
 def _joined(errors: Errors, effect: str, found: Sequence[_Error]) -> Errors:

@@ -10,6 +10,7 @@ from gradegate.deciding.confirmations import spared
 from gradegate.deciding.errors import Errors, errors_of
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count
+from gradegate.deciding.runs import as_cases
 from gradegate.values.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import NO_POWER, Decision, GateOutcome, Grade, Outcome, Power, Row, RuleResult, RunResult, takes
@@ -31,7 +32,7 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
         rules=rules,
         run=run,
         grades=count(grade.outcome for row in run.rows for grade in row.grades),
-        cases=count(row.outcome for row in run.rows if row.grades or row.error),
+        cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
         setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
         changes=changes,
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),

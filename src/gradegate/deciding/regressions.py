@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.confirmations import AskedAgain, left_undone
 from gradegate.deciding.pace import increases, limits, seen_by
+from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.values.account import BaselineReport
@@ -73,7 +74,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | 
             result = _joined(replace(result, within_noise=result.within_noise or noise), outcome, reason)
     if not rule.beside_base:
         return result
-    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
+    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
     cases = [case for case in found if case.grades]
     if rule.max_new_failures is not None:
         result = _joined(*_newly(result, cases, report))

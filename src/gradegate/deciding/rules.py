@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.deciding.confirmations import asked_again, left_undone
+from gradegate.deciding.runs import as_cases, held_runs
 from gradegate.grading.conclude import strangeness
 from gradegate.values.figures import many, percent, percents, scores
 from gradegate.values.limits import mean, reached
@@ -20,11 +21,12 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
     if not rule.judges:
         return RuleResult(rule, Outcome.PASS, "")
+    cases = [*as_cases(rule, rows)]
     if rule.every_case:
-        return _every_case(rule, [row for row in rows if counted(rule, row)])
-    places = [(row, place) for row in rows for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
-    grades = [row.grades[place] for row, place in places]
-    counts = count(grade.outcome for grade in grades)
+        return _every_case(rule, [row for row in cases if counted(rule, row)])
+    places = [(row, place) for row in cases for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    counts = count(row.grades[place].outcome for row, place in places)
+    grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]  # of all runs, whose scores count
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     if counts.pass_rate is None:
@@ -39,7 +41,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
     if outcome is not Outcome.ERROR:
-        reason += asked_again(_units(places)).said(counts.failed)
+        reason += held_runs(rule, cases) + asked_again(_units(places)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
@@ -122,7 +124,7 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome, reason = Outcome.ERROR, "no case could be graded"
     else:
         outcome = Outcome.FAIL if counts.failed else Outcome.PASS
-        reason = asked_again((row.outcome, row.grades) for row in rows).of_cases(counts.failed, graded)
+        reason = asked_again((row.outcome, row.grades) for row in rows).of_cases(counts.failed, graded) + held_runs(rule, rows)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
 
 

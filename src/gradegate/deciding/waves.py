@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
+from gradegate.deciding.runs import Run, open_places, whole
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.values.limits import exact
@@ -20,7 +21,7 @@ MOST_TO_END = 50  # cases of missed rules that are asked to their end although n
 Place = tuple[int, int]  # of a grade: the number of its row, and its position there
 Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of a set, or one grade
 # The outcome of what a rule counts, its open grades (none where the outcome is for good), and whether it is undone.
-_Counted = tuple[Outcome, Sequence[int], bool]
+_Counted = tuple[Outcome, Unit, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class Opened:
 
     row: Row
     open: frozenset[int] = frozenset()
+    runs: tuple[Run, ...] = ()  # of a case whose runs are counted together, this one's among them
+
+    @classmethod
+    def of_case(cls, runs: Sequence[Run]) -> Opened:
+        """The runs of a case, or a row alone."""
+        return cls(runs[0][1], frozenset(place for run in runs for place in run[2]), tuple(runs) if runs[0][1].needs else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class Tally:
     open: tuple[Unit, ...] = ()
     unsure: int = 0
     undone: int = 0
+    untold: tuple[Unit, ...] = ()  # those of the open that are an ERROR as long as they are, whatever the rule says
 
 
 @dataclass(slots=True)
@@ -71,17 +79,18 @@ class _Part:
         failed = self.failed + sum(tally.failed for tally in tallies)
         unsure = self.unsure + sum(tally.unsure for tally in tallies)
         undone = self.undone + sum(tally.undone for tally in tallies)
-        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open), unsure, undone)
+        open_, untold = (tuple(unit for tally in tallies for unit in getattr(tally, name)) for name in ("open", "untold"))
+        return Tally(passed, failed, open_, unsure, undone, untold)
 
 
 class Waves:
     """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
 
-    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened], compared: bool = False) -> None:
+    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened] | Mapping[int, Opened], compared: bool = False) -> None:
         self._rules = [tuple(map(_Part, parts_of(rule))) for rule in rules if rule.blocking]
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
-        for number, opened in enumerate(rows):
+        for number, opened in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
             self.update(number, opened)
 
     def update(self, number: int, opened: Opened) -> None:
@@ -107,13 +116,12 @@ class Waves:
 
     def last(self) -> list[Place]:
         """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
-        places: set[Place] = set()
+        cases: dict[int, set[Place]] = {}
         for part in (part for parts in self._rules for part in parts):
             tally = part.tally(self._active)
-            if missed(part.rule, tally):
-                places.update(place for unit in tally.open for place in unit)
-        numbers = sorted({number for number, _ in places})[:MOST_TO_END]
-        return sorted(place for place in places if place[0] in numbers)
+            for unit in tally.open if missed(part.rule, tally) else ():
+                cases.setdefault(unit[0][0], set()).update(unit)
+        return sorted(place for number in sorted(cases)[:MOST_TO_END] for place in cases[number])
 
     def needed(self) -> list[Place]:
         """All open grades of rules that are not settled."""
@@ -128,8 +136,9 @@ class Waves:
             if len(parts) > 1 and early and any(missed(*pair) for pair in tallies):
                 continue  # a rule is missed when one of its keys is
             for rule, tally in tallies:
-                if not settled(rule, tally, self._compared):
-                    places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
+                wanted = tally.untold if settled(rule, tally, self._compared) else tally.open[: width(rule, tally)]
+                if wanted and not missed(rule, tally):
+                    places.update(place for unit in wanted for place in unit)
         return sorted(places)
 
 
@@ -175,23 +184,43 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
     passed = failed = unsure = undone = 0
     open_: list[Unit] = []
-    for outcome, positions, left in units(rule, opened):
-        if positions:
-            open_.append(tuple((number, position) for position in positions))
+    untold: list[Unit] = []
+    for outcome, unit, left in units(rule, opened, number):
+        if unit:
+            open_.append(unit)
+            untold += [unit] if outcome is Outcome.ERROR else []
         else:
             passed += outcome is Outcome.PASS
             failed += outcome is Outcome.FAIL
             unsure += outcome is Outcome.ERROR
             undone += left
-    return Tally(passed, failed, tuple(open_), unsure, undone)
+    return Tally(passed, failed, tuple(open_), unsure, undone, tuple(untold))
 
 
-def units(rule: Rule, opened: Opened) -> Iterator[_Counted]:
-    """Each thing that the rule counts of a row."""
-    row = opened.row
-    if rule.beside_base:
-        yield from _beside_base(rule, opened)
+def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
+    """Each thing that the rule counts of a row, which has that number, or of a case by its runs."""
+    if opened.runs:
+        yield from _of_case(rule, opened.runs)
         return
+    counts = _beside_base(rule, opened) if rule.beside_base else _of_row(rule, opened)
+    yield from ((outcome, tuple((number, position) for position in positions), undone) for outcome, positions, undone in counts)
+
+
+def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
+    case = whole(rule, [row for _, row, _ in runs])
+    if case is None or not case.grades:
+        return
+    (grade,), places = case.grades, tuple(open_places(rule, runs)) if case.outcome is not Outcome.PASS else ()
+    if not rule.beside_base:
+        yield case.outcome, places, grade.undone
+    elif places and (rule.max_drop is not None or not is_old(case, grade)):
+        yield case.outcome, places, False
+    else:
+        yield Outcome.FAIL if grade.status == NEW_FAILURE else Outcome.PASS, (), False
+
+
+def _of_row(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence[int], bool]]:
+    row = opened.row
     if rule.every_case:
         if counted(rule, row):
             yield row.outcome, open_in_case(row, opened.open), False
@@ -210,7 +239,7 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
         yield rule
 
 
-def _beside_base(rule: Rule, opened: Opened) -> Iterator[_Counted]:
+def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence[int], bool]]:
     """A case that is a new failure as FAIL; what may become one with its open grades, and for drops what was old, too."""
     row = opened.row
     taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]

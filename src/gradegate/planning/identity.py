@@ -79,11 +79,16 @@ class Call:
     repeat: int
     job: Job
 
+    @property
+    def most(self) -> int:
+        """How many answers there may be: one, or one for each run."""
+        return self.job.needs.whole.of if self.job.needs else 1
+
 
 def calls(jobs: Sequence[Job]) -> Iterator[Call]:
     """The calls that an application may answer elsewhere, in plan order; none where the config brings the answer itself.
 
-    An id begins for people. An answer to another version of a case has the id of no call; only calls of one name that
+    The runs of a case are one call. An id begins for people. An answer to another version of a case has the id of no call; only calls of one name that
     ask the same in every way are told apart by their order.
     """
     ordinals = Ordinals()
@@ -91,7 +96,7 @@ def calls(jobs: Sequence[Job]) -> Iterator[Call]:
         if not job.case.recorded:
             asked = request(job).hex()
             begins = re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_NAMED].strip("-") or UNNAMED
-            for repeat in range(job.repeats):
+            for repeat in range(1 if job.needs else job.repeats):
                 key = identity(job, repeat).hex()
                 ends = digest([key, asked, ordinals.next((key, asked))]).hex()[:_DIGITS]
                 yield Call(f"{begins}-{ends}", place, repeat, job)

@@ -37,8 +37,9 @@ def answered(plan: Plan, recording: Recording) -> Plan:
     if mistakes:
         raise ConfigError(*mistakes)
     given: dict[int, list[Answer | None]] = defaultdict(list)
-    for call in join.calls:  # the repetitions of a job come in their order
-        given[call.place].append(join.found.get(call.id))
+    for call in join.calls:  # the repetitions of a job come in their order, and the runs of a case that are there before the rest
+        found = join.found.get(call.id, {})
+        given[call.place] += [found[number] for number in sorted(found)] + [None] * (call.most - len(found))
     jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs))
     anew = any(policy.confirm == "answers" for policy in plan.policies)
     notes = (*plan.notes, AGAIN) if anew else plan.notes
@@ -48,7 +49,7 @@ def answered(plan: Plan, recording: Recording) -> Plan:
 @dataclass
 class _Join:
     calls: Sequence[Call]
-    found: dict[str, Answer] = field(default_factory=dict)  # by the id of the call
+    found: dict[str, dict[int, Answer]] = field(default_factory=dict)  # by the id of the call and the number of the run
     _twice: list[Mistake] = field(default_factory=list)
     _unknown: list[Mistake] = field(default_factory=list)
     _unfit: list[Mistake] = field(default_factory=list)
@@ -69,11 +70,18 @@ class _Join:
             self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
         if call is None:
             return
-        first = self.found.setdefault(call.id, answer)
-        if first is not answer:
-            what = f"`{call.id}` is answered twice: also at {first.origin}"
+        found = self.found.setdefault(call.id, {})
+        number = answer.run or len(found) + 1
+        if number > call.most > 1:
+            what = f"`{call.id}` has {call.most} runs, and this is run {number}"
+            self._twice.append(Mistake(what, answer.origin, "keep as many as there are, in the order in which they were made"))
+            return
+        if first := found.get(number) or (found.get(1) if call.most == 1 else None):
+            which = f"run {number} of " if call.most > 1 else ""
+            what = f"{which}`{call.id}` is answered twice: also at {first.origin}"
             self._twice.append(Mistake(what, answer.origin, "keep one of the answers"))
             return
+        found[number] = answer
         wrong = _unlike(call.job, answer)
         if wrong:
             self._unfit.append(Mistake(wrong, answer.origin, "answer the user's turns as the case has them, in order"))
@@ -116,9 +124,10 @@ class _Join:
                         self._index[text].append(planned)
             calls = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
             # Of repetitions of one case any does.
-            self._searched[key] = calls, iter(calls) if len({call.place for call in calls}) == 1 else None
+            again = [call for call in calls for _ in range(call.most)]
+            self._searched[key] = calls, iter(again) if len({call.place for call in calls}) == 1 else None
         fitting, untried = self._searched[key]
-        if call := next((call for call in untried or () if call.id not in self.found), None):
+        if call := next((call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None):
             return call
         said = excerpt(" ".join(question.text.split()), 60)
         if untried is not None:
@@ -196,6 +205,7 @@ def line(call: Call) -> Mapping[str, Any]:
         "vars": job.vars,
         "provider": job.target.name,
         "repeat": call.repeat,
+        "runs": call.most if job.needs else 0,
         "conversation": conversation(job),
         "stores": job.stores,
         "uses": uses,

@@ -51,6 +51,7 @@ class Answer:
     usage: Usage = NO_USAGE
     finish_reason: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    run: int = 0  # which run of its case it is, from 1; 0 where only the order says it
     origin: Origin = NOWHERE
 
 

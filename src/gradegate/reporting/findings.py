@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
-from gradegate.values.result import Decision, Grade, Outcome, Row
+from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of
 
 
 class Effect(enum.Enum):
@@ -88,10 +89,21 @@ def _known(row: Row) -> bool:
     return bool(failing) and failing <= {PRE_EXISTING, UNSTEADY} and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
 
 
+def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+    """The rows that reports list, with their places: of the runs of a case one that shows what they came to."""
+    places = {id(row): place for place, row in enumerate(rows)}
+    for case in runs_of(rows):
+        row = next((it for it in case if it.outcome is it.verdict), case[0])
+        if row.verdict:
+            yield places[id(row)], replace(row, outcome=row.verdict, reason="; ".join(filter(None, [row.ran, row.reason])), repeat=0)
+        else:
+            yield places[id(row)], row
+
+
 def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
     """Every row of a run under what it does, with its place."""
     found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
-    for place, row in enumerate(decision.run.rows):
+    for place, row in told(decision.run.rows):
         it = finding(row, place in decision.blocking)
         found[it.effect].append((place, it))
     return found

@@ -158,7 +158,7 @@ def name(row: Row) -> str:
     if not text.strip():
         pairs = ", ".join(f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4])
         text = one_line(pairs, 160) or f"case {row.case + 1}"
-    return f"{text} (repeat {row.repeat + 1})" if row.repeat else text
+    return f"{text} ({'run' if row.run else 'repeat'} {row.repeat + 1})" if row.repeat else text
 
 
 def remarks(row: Row) -> list[str]:

@@ -19,6 +19,7 @@ from junit_xml import TestCase, TestSuite
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Effect, Finding, finding, unchecked
+from gradegate.reporting.findings import told as told_rows
 from gradegate.reporting.flaky import flaky
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
@@ -96,7 +97,7 @@ class _Told:
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
-    rows = [_Told(finding(row, place in decision.blocking), green) for place, row in enumerate(run.rows)]
+    rows = [_Told(finding(row, place in decision.blocking), green) for place, row in told_rows(run.rows)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[_Told]] = {}
     for told in rows:
@@ -232,6 +233,8 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
     if votes:
         yield "asks", str(sum(len(grade.votes) for grade in votes))
         yield "fails", str(sum(map(fails, votes)))
+    if row.verdict:
+        yield from (("runs", str(row.runs)), ("passes", str(row.passed)), ("needed", str(row.needed)))
     if any(grade.status for grade in row.grades):
         yield "status", standing(row)
 

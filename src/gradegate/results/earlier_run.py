@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
@@ -13,7 +13,7 @@ OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
 OPEN = ""  # failed once, and nobody needed to know whether it stands
 _SHORT = 7  # characters of a commit
-_WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
+WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,28 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
     if by_mean and row.base is not Outcome.FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
         return NEW_FAILURE  # what fails may be old, and that the whole fails is new
     if failing:
-        return next(status for status in _WORST if status in failing)
+        return next(status for status in WORST if status in failing)
     if by_mean:
         return PRE_EXISTING
     fixed = row.threshold is not None and row.base is Outcome.FAIL
     return FIXED if fixed or any(grade.status == FIXED for grade in chosen) else OK
+
+
+def together(rows: Sequence[Row]) -> list[Row]:
+    """Rows of the base by what is compared: the runs of a case as one row, with a grade for each of theirs; else themselves.
+
+    What failed in a case that failed as a whole is old, and what did not pass in enough runs of another is not known.
+    """
+    if not rows[0].run or rows[0].verdict is None:
+        return [*rows]
+    first, failed = rows[0], rows[0].verdict is Outcome.FAIL
+    grades = []
+    for grade, *others in zip(*(row.grades for row in rows), strict=True):
+        outcomes = [it.outcome for it in (grade, *others)]
+        unless = Outcome.FAIL if failed and Outcome.FAIL in outcomes else Outcome.ERROR
+        outcome = Outcome.PASS if outcomes.count(Outcome.PASS) >= first.needed else unless
+        grades.append(replace(grade, outcome=outcome, votes=()))
+    return [replace(first, outcome=rows[0].verdict, grades=tuple(grades))]
 
 
 def fails(row: Row, grade: Grade) -> bool:

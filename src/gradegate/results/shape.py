@@ -109,7 +109,11 @@ class TurnLine(Part):
     retrieval_context: Annotated[list[str | ImageLine], At("retrieval_context", _written_documents, _read_documents)]
 
 
-@keys_of(Row, later="key definition base hidden undone withheld took base_took")
+@keys_of(
+    Row,
+    later="key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed",
+    without="needs",
+)
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 

@@ -48,9 +48,9 @@ class Askable:
 
 
 def mode_of(bound: Bound, job: Job) -> str:
-    """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, "answers" is "grader"."""
+    """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, and for runs, "answers" is "grader"."""
     mode = bound.again.mode
-    asked = not job.case.recorded and job.given is None and job.render is None and job.recall is None
+    asked = not job.needs and not job.case.recorded and job.given is None and job.render is None and job.recall is None
     asked = asked and job.target.replies_from != "prompt"
     if mode == "answers" and not asked:
         return "grader" if "text" in bound.models else "off"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from gradegate.base.pairing import beside, pair, report, stated
 from gradegate.deciding.pace import increases
 from gradegate.deciding.regressions import is_old
+from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound
 from gradegate.planning.identity import identity
@@ -17,6 +18,7 @@ from gradegate.results.earlier_run import Baseline
 from gradegate.running.askable import Askable
 from gradegate.running.grade import grade_of
 from gradegate.running.reasks import Asking, opinion
+from gradegate.running.rounds import Place
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row
@@ -62,18 +64,18 @@ class Remembering(Asking):
 
 @dataclass
 class Beside:
-    """The counterparts of a run's answers, by the number of the answer. ``baseline`` is None where there is none."""
+    """The counterparts of a run's answers, by their places, of a case with runs by the first. ``baseline`` is None where there is none."""
 
     baseline: Baseline | None
-    paired: Sequence[Row | None]
+    paired: Mapping[Place, Row | None]
     removed: tuple[str, ...]
     askable: Askable
     reask: int
-    again: dict[int, dict[int, Outcome]] = field(default_factory=dict)  # what was graded again, by answer and position
+    again: dict[Place, dict[int, Outcome]] = field(default_factory=dict)  # what was graded again, by answer and position
     usage: Usage = NO_USAGE
 
     @classmethod
-    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Sequence[Row | None]) -> Beside | None:
+    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Mapping[Place, Row | None]) -> Beside | None:
         """The counterparts of a plan; ``fresh`` are the answers of the base that were asked for in this run.
 
         None where neither a base is there nor a rule that asks for one.
@@ -85,49 +87,51 @@ class Beside:
         if plan.baseline is None:
             asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
             return cls(None, fresh, (), askable, reask) if asked else None
-        keys = (identity(job, repeat) for job in plan.jobs for repeat in range(job.repeats))
-        return cls(plan.baseline, *pair(keys, plan.baseline), askable, reask)
+        places = [(index, it) for index, job in enumerate(plan.jobs) for it in range(1 if job.needs else job.repeats)]
+        paired, removed = pair((identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline)
+        return cls(plan.baseline, dict(zip(places, paired, strict=True)), removed, askable, reask)
 
-    def stated(self, number: int, job: Job, row: Row, open_: Collection[int]) -> Row:
+    def stated(self, case: Place, job: Job, row: Row, open_: Collection[int]) -> Row:
         """A row with what the base says of it, and the status of each grade; ``open_`` failed, and may still be asked again.
 
         What nobody can ask again stands as the base has it.
         """
         again: Mapping[int, Outcome] = {}
         if any(grade.outcome is Outcome.FAIL for grade in row.grades):
-            asked = {place for place, _ in self.askable.of(job)}
+            base = self.paired.get(case)
+            asked = {place for place, _ in self.askable.of(job)} if not base or not base.runs else set()  # k of n stands for that
             fixed = {place: Outcome.PASS for place in range(len(row.grades)) if place not in asked}
-            again = fixed | self.again.get(number, {})
-        return stated(beside(row, self.paired[number]), again, open_)
+            again = fixed | self.again.get(case, {})
+        return stated(beside(row, self.paired.get(case)), again, open_)
 
     def remembers(self, job: Job, row: Row, position: int) -> bool:
         """Whether a failure is asked again as an old one: it was there before, and no rule but those of the base needs it."""
         own = any(rule.own for rule in self.askable.rules.get(job.suite, ()))
-        return not own and is_old(row, row.grades[position])
+        return not own and not job.needs and is_old(row, row.grades[position])
 
-    def regrading(self, number: int, job: Job, row: Row) -> Regrading | None:
-        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new."""
-        answer = self.paired[number]
-        done = self.again.get(number, {})
+    def regrading(self, case: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
+        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new, but what has ``begun``."""
+        answer = self.paired.get(case)
+        done = {*self.again.get(case, ()), *begun}
         bounds = {place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])}
-        if answer is None or not bounds:
+        if answer is None or answer.runs or not bounds:
             return None
         if answer.hidden:
-            self.give_up(number, row)
+            self.give_up(case, row)
             return None
         asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
         # What the graders of the base saw; the variables are the same, or nothing would be compared.
         saw = replace(answer.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools)
         return Regrading(job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
 
-    def keep(self, number: int, regrading: Regrading) -> None:
+    def keep(self, case: Place, regrading: Regrading) -> None:
         """Take what was found."""
-        self.again.setdefault(number, {}).update(regrading.found())
+        self.again.setdefault(case, {}).update(regrading.found())
         self.usage += regrading.spent
 
-    def give_up(self, number: int, row: Row) -> None:
+    def give_up(self, case: Place, row: Row) -> None:
         """Let what was still to be graded again of the base's answer be what nobody can tell."""
-        done = self.again.setdefault(number, {})
+        done = self.again.setdefault(case, {})
         done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
 
     @property
@@ -140,7 +144,8 @@ class Beside:
         if self.baseline is None:
             return None
         cost, latency = increases(rows)
-        return replace(report(rows, self.paired, self.removed, self.baseline, datetime.now(UTC)), cost=cost, latency=latency)
+        found = report([*as_cases(None, rows)], [*self.paired.values()], self.removed, self.baseline, datetime.now(UTC))
+        return replace(found, cost=cost, latency=latency)
 
 
 def _waits(grade: Grade) -> bool:

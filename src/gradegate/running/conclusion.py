@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from gradegate import __version__
-from gradegate.planning.job import Job, Plan
+from gradegate.deciding.runs import stated
+from gradegate.errors import Trouble
+from gradegate.planning.job import Plan
+from gradegate.results.earlier_run import together
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue
 from gradegate.running.histories import Histories
 from gradegate.running.metric_sums import derived
+from gradegate.running.rounds import Asked, Further, Place, Rounds, by_job, groups
+from gradegate.running.rows import missing_row
 from gradegate.values.account import BudgetReport, CacheReport, Made
-from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
 from gradegate.values.result import Row, RunResult, cases_of
 from gradegate.values.suite import Note
-
-Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again.
-
-    ``job`` has the stored answers that it used, which are ``known``.
-    """
-
-    row: Row
-    transcript: Transcript | None = None
-    job: Job | None = None
-    known: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +44,19 @@ class Account:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of a plan while failures of them are asked again. ``places`` has the place of each answer by its number.
+    """The answers of a plan while failures of them are asked again.
 
     ``others`` are the answers of a base that is asked in the same run, which are not among them.
     """
 
     plan: Plan
     confirming: Confirming
-    places: Sequence[Place]
     histories: Histories
     others: Sequence[Row] = field(default_factory=list)
+
+    def together(self, index: int) -> list[int]:
+        """The jobs that are asked together with one."""
+        return next(group for group in groups(self.plan.jobs) if index in group)
 
     @classmethod
     def of(
@@ -70,26 +64,23 @@ class Gathered:
         plan: Plan,
         askable: Askable,
         reask: int,
-        asked_of: Callable[[int, Job, int], Asked],
+        found: Iterable[tuple[Place, Asked]],
+        rounds: Rounds,
         pursue: Pursue | None = None,
+        further: Further | None = None,
     ) -> Gathered:
-        """All planned answers in plan order: ``asked_of`` gives each, by the index of its job, the job and the repetition."""
-        answers: list[Answer] = []
-        others: list[Row | None] = []
-        places: list[Place] = []
+        """What was found is in plan order."""
+        both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
+        for place, asked in found:
+            both[plan.jobs[place[0]].of_base].append((place, asked))
+        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
+        # Its own side stands before it.
+        fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
+        beside = Beside.of(plan, askable, reask, fresh)
+        answers = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
         histories = Histories(plan, askable)
-        for index, job in enumerate(plan.jobs):
-            for repeat in range(job.repeats):
-                asked = asked_of(index, job, repeat)
-                if job.of_base:  # its own side came before
-                    others[repeat - job.repeats] = asked.row
-                else:
-                    answers.append(Answer(asked.job or job, asked.row, asked.transcript, histories.of((index, repeat))))
-                    others.append(None)
-                    places.append((index, repeat))
-        beside = Beside.of(plan, askable, reask, others)
-        confirming = Confirming(askable, answers, reask, histories, beside, pursue)
-        return cls(plan, confirming, places, histories, [row for row in others if row])
+        confirming = Confirming(askable, answers, reask, histories, beside, pursue, rounds, further)
+        return cls(plan, confirming, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:
         """Everything, where ``why`` says that asking ended early."""
@@ -122,6 +113,25 @@ class Gathered:
             history=self.histories.report(rows),
             powers=plan.powers,
         )
+
+
+def answered(
+    plan: Plan,
+    rounds: Rounds,
+    asked_of: Callable[[Place], Asked | None],
+    why: Callable[[int], str],
+    only: Collection[int] | None = None,
+) -> Iterator[tuple[Place, Asked]]:
+    """All planned answers in plan order, or those of these jobs: what is needed and was not asked is an ERROR, and says ``why``."""
+    for index, job in enumerate(plan.jobs):
+        rows: list[Row] = []
+        for repeat in range(job.repeats if only is None or index in only else 0):
+            asked = asked_of((index, repeat))
+            if asked is None and (job.needs is None or rounds.more(index, rows)):
+                asked = Asked(missing_row(job, repeat, f"not run: {why(index)}", Trouble.STOPPED))
+            if asked:
+                rows.append(asked.row)
+                yield (index, repeat), asked
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gradegate.deciding import selfcheck
 from gradegate.deciding.history import Prior
+from gradegate.deciding.runs import stated
 from gradegate.deciding.votes import Standing, undone
-from gradegate.deciding.waves import Opened, Place, Waves
+from gradegate.deciding.waves import Opened, Waves
+from gradegate.deciding.waves import Place as Grades
+from gradegate.errors import Trouble
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.reporting.wording import name
@@ -17,6 +20,8 @@ from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Rememberi
 from gradegate.running.histories import Histories
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
+from gradegate.running.rounds import Further, Place, Rounds, by_job
+from gradegate.running.rows import missing_row
 from gradegate.running.scoring import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
@@ -34,8 +39,13 @@ class Answer:
 
     job: Job
     row: Row
+    place: Place
     transcript: Transcript | None = None
-    identities: Mapping[int, str] = field(default_factory=dict)  # in a history, by the position of the grade
+
+    @property
+    def case(self) -> Place:
+        """What stands for all that is decided together: the first run of a case."""
+        return (self.place[0], 0) if self.job.needs else self.place
 
 
 class Confirming:
@@ -44,61 +54,106 @@ class Confirming:
     def __init__(
         self,
         askable: Askable,
-        answers: Sequence[Answer],
+        answers: Iterable[Answer],
         reask: int,
         histories: Histories,
-        beside: Beside | None = None,
-        pursue: Pursue | None = None,
+        beside: Beside | None,
+        pursue: Pursue | None,
+        rounds: Rounds,
+        further: Further | None = None,
     ) -> None:
         self._askable, self._histories = askable, histories
         self._pursue = pursue or in_portions
-        self._answers = list(answers)
+        self._rounds = rounds
+        self.further = further  # makes more runs of cases that re-asks unsettled
+        self._answers: list[Answer] = []
+        self.places: list[Place] = []  # of the answers
+        self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
         self._open: dict[int, set[int]] = {}  # the positions of failing grades that may be asked again
-        for number, it in enumerate(answers):
-            if any(grade.outcome is Outcome.FAIL for grade in it.row.grades):
-                places = {place for place, _ in askable.of(it.job) if it.row.grades[place].outcome is Outcome.FAIL}
-                self._open |= {number: places} if places else {}
-        self._torn: set[Place] = set()  # grades of which neither side won
-        for number, it in enumerate(answers):
-            if _in_quarantine(it):
-                self._open |= self._worth_asking(number)
-                self._forgive(number)
+        self._torn: set[Grades] = set()  # grades of which neither side won
+        self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
-        self._seen: set[int] = set(self._open)  # the answers of which something was open
-        self._state(range(len(self._answers)))
+        for it in answers:
+            self._add(it)
+
+    def _add(self, it: Answer) -> int:
+        number = len(self._answers)
+        self._answers.append(it)
+        self.places.append(it.place)
+        self._cases.setdefault(it.case, []).append(number)
+        if any(grade.outcome is Outcome.FAIL for grade in it.row.grades):
+            places = {place for place, _ in self._askable.of(it.job) if it.row.grades[place].outcome is Outcome.FAIL}
+            self._open |= {number: places} if places else {}
+        if _in_quarantine(it):
+            self._open |= self._worth_asking(number)
+            self._forgive(number)
+        self._seen |= {number} & self._open.keys()
+        self._state([number])
+        return number
 
     def run(self, portions: Portions, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
-            for number in self.once(wave, portions, stopped):
+            for number in self._once(wave, portions, stopped):
                 waves.update(number, self._opened(number))
         if not stopped():  # no rule needs it: those that read the report do
-            self.once(waves.last(), portions, stopped)
+            self._once(waves.last(), portions, stopped)
 
-    def once(self, wave: Iterable[Place], portions: Portions, stopped: Stopped) -> list[int]:
-        """Ask the grades of one wave until they stand; gives the numbers of their answers."""
+    def to_the_end(self, places: Iterable[Grades], portions: Portions, stopped: Stopped) -> None:
+        """Ask these grades until they stand, and what fails in runs that are then made; nobody else sees these."""
+        while places and not stopped():
+            cases = self._once(places, portions, stopped)
+            runs = [number for first in cases if self._answers[first].job.needs for number in self._cases[self._answers[first].case]]
+            places = [(number, place) for number in runs if not self._has_passed(number) for place in sorted(self._open.get(number, ()))]
+
+    def _once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
+        """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
         self._pursue(self._wave, portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
+        self._go_on(stopped)
         self._regrade(numbers, portions, stopped)
-        return numbers
+        return sorted({self._cases[self._answers[number].case][0] for number in numbers})
 
-    def round(self, spare: int) -> list[Place]:
+    def _go_on(self, stopped: Stopped) -> None:
+        """Make the runs that cases need which re-asks unsettled."""
+        while self.further and not stopped() and (places := self._next_runs()):
+            found = self.further(places)
+            for place in (place for place in places if place in found):
+                asked = found[place]
+                self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
+            if not found:
+                return
+
+    def _next_runs(self) -> list[Place]:
+        return self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
+
+    def _has_passed(self, number: int) -> bool:
+        """Whether an answer is a run of a case that passes for all that look at it."""
+        answer = self._answers[number]
+        rows = [self._answers[run].row for run in self._cases[answer.case]]
+        return bool(answer.job.needs) and self._rounds.passes(answer.place[0], rows)
+
+    def round(self, spare: int) -> list[Grades]:
         """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
         return self._waves().round(spare)
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
         self._state([*self._settle(), *self._regraded()])
+        while why and (places := self._next_runs()):
+            for index, repeat in places:
+                job = self._rounds.jobs[index]
+                self._add(Answer(job, missing_row(job, repeat, f"not run: {why}", Trouble.STOPPED), (index, repeat)))
         if why and self._beside is not None:
             for number in self._seen:
-                self._beside.give_up(number, self._answers[number].row)
+                self._beside.give_up(self._answers[number].case, self._answers[number].row)
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
@@ -108,7 +163,8 @@ class Confirming:
             left, answer = dict(self._left(number)), self._answers[number]
             grades = tuple(replace(grade, unconfirmed=place in left) for place, grade in enumerate(answer.row.grades))
             self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
-        return [self._histories.told(answer.job, answer.row, answer.identities) for answer in self._answers]
+        found = by_job((it.place, self._histories.told(it.job, it.row, self._histories.of(it.place))) for it in self._answers)
+        return [row for rows in found.values() for row in stated(rows)]
 
     # --- what is open -----------------------------------------------------------------------------------------
 
@@ -117,14 +173,15 @@ class Confirming:
             return Waves((), ())
         rules = (rule for several in self._askable.rules.values() for rule in several)
         compared = self._beside is not None and self._beside.compared
-        return Waves(rules, map(self._opened, range(len(self._answers))), compared)
+        return Waves(rules, {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()}, compared)
 
     def _opened(self, number: int) -> Opened:
-        return Opened(self._answers[number].row, frozenset(self._open.get(number, ())))
+        numbers = self._cases[self._answers[number].case]
+        return Opened.of_case([(it, self._answers[it].row, frozenset(self._open.get(it, ()))) for it in numbers])
 
     # --- a wave -----------------------------------------------------------------------------------------------
 
-    def _asking(self, wave: Iterable[Place]) -> Iterator[tuple[int, Asking]]:
+    def _asking(self, wave: Iterable[Grades]) -> Iterator[tuple[int, Asking]]:
         """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
         groups: dict[tuple[int, bool, bool], list[int]] = {}
         for number, position in wave:
@@ -144,7 +201,7 @@ class Confirming:
     def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
         """Of the grades whose history is used."""
         answer = self._answers[number]
-        known = ((place, own) for place, own in answer.identities.items() if place in positions)
+        known = ((place, own) for place, own in self._histories.of(answer.place).items() if place in positions)
         priors = {place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model) for place, own in known}
         return {place: prior for place, prior in priors.items() if prior}
 
@@ -188,7 +245,7 @@ class Confirming:
         quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
         if quarantine is None or not quarantine.in_force:
             return
-        priors = self._priors(number, answer.identities)
+        priors = self._priors(number, self._histories.of(answer.place))
         bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
         held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
         held |= {chief(grades, place) for place in held}
@@ -213,7 +270,7 @@ class Confirming:
 
     def _unneeded(self) -> Iterator[str]:
         for number, answer in enumerate(self._answers):
-            for prior in self._priors(number, answer.identities).values() if _in_quarantine(answer) else ():
+            for prior in self._priors(number, self._histories.of(answer.place)).values() if _in_quarantine(answer) else ():
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
                     cure = "mend it" if prior.fails else "remove the quarantine"
@@ -227,20 +284,23 @@ class Confirming:
             return
         numbers = list(numbers)
         self._state(numbers)
-        for number in numbers:
+        pending: set[tuple[Place, int]] = set()
+        for number in (number for number in numbers if not self._has_passed(number)):
             answer = self._answers[number]
-            if regrading := self._beside.regrading(number, answer.job, answer.row):
+            begun = {place for case, place in pending if case == answer.case}
+            if regrading := self._beside.regrading(answer.case, answer.job, answer.row, begun):
                 self._regradings.append((number, regrading))
+                pending |= {(answer.case, place) for place in regrading.bounds}
         self._pursue(self._regradings, portions, stopped)
         self._regraded()
-        self._state(numbers)
+        self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 
     def _regraded(self) -> list[int]:
         """Keep what was found of the base's answers; gives the numbers of those of the run."""
         numbers = []
         while self._regradings and self._beside:
             number, regrading = self._regradings.pop()
-            self._beside.keep(number, regrading)
+            self._beside.keep(self._answers[number].case, regrading)
             numbers.append(number)
         return numbers
 
@@ -250,7 +310,7 @@ class Confirming:
             if self._beside is None:
                 return
             answer = self._answers[number]
-            row = self._beside.stated(number, answer.job, answer.row, self._open.get(number, ()))
+            row = self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))
             self._answers[number] = replace(answer, row=row)
 
     @property
@@ -269,6 +329,9 @@ class Confirming:
         asked = list(self._asked_again())
         outcomes = [grade.outcome for grade in asked]
         unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
+        for case in filter(lambda case: self._rounds.jobs[case[0]].needs, self._cases):  # and runs that nobody needed
+            job = self._rounds.jobs[case[0]]
+            unanswered += (job.repeats - len(self._cases[case])) * sum(1 for _ in self._askable.of(job))
         policies, suites = self._askable.policies.values(), self._askable.policies
         beside, answers = self._beside, self._answers
         return ConfirmReport(

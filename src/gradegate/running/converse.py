@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,16 +40,16 @@ class Memory:
         return replace(job, text=filled.text, vars=filled.vars, assertions=filled.assertions, render=filled.render)
 
 
-def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
-    """Each answer as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
+def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Answers, each as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
 
     Repetitions are conversations of their own.
     """
     groups: dict[object, list[tuple[int, int]]] = {}
-    for index, job in enumerate(jobs):
-        for repeat in range(job.repeats):
-            key = (index, repeat) if job.talk is None else (job.of_base, *job.talk, repeat)
-            groups.setdefault(key, []).append((index, repeat))
+    for index, repeat in places:
+        job = jobs[index]
+        key = (index, repeat) if job.talk is None else (job.of_base, *job.talk, repeat)
+        groups.setdefault(key, []).append((index, repeat))
     return list(groups.values())
 
 

@@ -34,7 +34,7 @@ class Histories:
         """By the position of a grade; equal ones are told apart by their order in the plan."""
         ordinals, found = Ordinals(), dict[Place, dict[int, str]]()
         for index, job in enumerate(self._plan.jobs):
-            for repeat in range(0 if job.of_base else job.repeats):
+            for repeat in range(0 if job.of_base or job.needs else job.repeats):
                 key = identity(job, repeat).hex()
                 mine = found[index, repeat] = {}
                 for position, bound in self._askable.of(job):
@@ -47,7 +47,7 @@ class Histories:
 
     def of(self, place: Place) -> Mapping[int, str]:
         """The identities of the grades of an answer, by their positions; none where no history is read or written."""
-        return self._identities[place] if self._plan.history else {}
+        return self._identities.get(place, {}) if self._plan.history else {}
 
     def counted(self, identity: str, model: str) -> Counted:
         """The votes that count beside a first vote of a model."""
@@ -124,7 +124,8 @@ class Histories:
         return records
 
     def _answers(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, Mapping[int, str]]]:
-        for (index, repeat), row in zip(self._identities, rows, strict=True) if self._plan.history else ():
+        single = (row for row in rows if not row.needs)  # several runs of one case have no history
+        for (index, repeat), row in zip(self._identities, single, strict=True) if self._plan.history else ():
             yield self._plan.jobs[index], row, self._identities[index, repeat]
 
 

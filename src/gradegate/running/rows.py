@@ -53,6 +53,8 @@ def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) 
         case=job.number,
         repeat=repeat,
         key=identity(job, repeat),
+        needs=job.needs,
+        run=repeat + 1 if job.needs else 0,
         definition=job.definition,
         origin=job.case.origin,
         **found,

@@ -10,22 +10,23 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from gradegate.deciding.waves import Place as Position
-from gradegate.errors import Terminated, Trouble
+from gradegate.errors import Terminated
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
-from gradegate.planning.job import Job, Plan
+from gradegate.planning.job import Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
 from gradegate.running import converse, rows
 from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
-from gradegate.running.conclusion import Account, Asked, Gathered, Place
+from gradegate.running.conclusion import Account, Gathered, answered
 from gradegate.running.confirm import Confirming
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
+from gradegate.running.rounds import Asked, Place, Rounds, by_job
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Outcome, Row, RunResult
 
@@ -50,9 +51,19 @@ def first_asks(
     return _Run(plan, client, reask, watch).first(only)
 
 
-def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[Position]) -> Account:
-    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said."""
-    return _Run(plan, client, reask, lambda _: None).again(confirming, places)
+def further_asks(
+    plan: Plan,
+    client: Client,
+    reask: int,
+    confirming: Confirming,
+    places: Sequence[Position],
+    keep: Callable[[Mapping[Place, Asked]], None],
+) -> Account:
+    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said.
+
+    Further runs of cases, where it takes any, go to ``keep``.
+    """
+    return _Run(plan, client, reask, lambda _: None).again(confirming, places, keep)
 
 
 class _Run:
@@ -67,6 +78,7 @@ class _Run:
         self._lock = threading.Lock()
         self._stopped = ""
         self._askable = Askable(plan)
+        self._rounds = Rounds(plan)
         self._portions = Portions(client.budget, self._in_threads)
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._compared: set[Place] = set()  # the first answer of each comparison that was made
@@ -76,7 +88,7 @@ class _Run:
 
     def result(self) -> RunResult:
         def ask() -> None:
-            self._ask_first(converse.chains(self._plan.jobs))
+            self._ask_first(None)
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
 
@@ -85,18 +97,32 @@ class _Run:
         return gathered.result(self._no_more(), self._account())
 
     def first(self, only: Collection[int]) -> tuple[Mapping[Place, Asked], Account]:
-        chains = [chain for chain in converse.chains(self._plan.jobs) if chain[0][0] in only]
-        self._until_stopped(lambda: self._ask_first(chains))
+        self._until_stopped(lambda: self._ask_first(only))
         self._leave_uncompared()
-        mine = {(index, repeat): self._plan.jobs[index] for index in sorted(only) for repeat in range(self._plan.jobs[index].repeats)}
-        asked = {place: self._asked_of(place[0], job, place[1]) for place, job in mine.items()}
-        return asked, self._account()
+        return dict(answered(self._plan, self._rounds, self._answers.get, self._why, only)), self._account()
 
-    def again(self, confirming: Confirming, places: Sequence[Position]) -> Account:
-        self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
+    def again(self, confirming: Confirming, places: Sequence[Position], keep: Callable[[Mapping[Place, Asked]], None]) -> Account:
+        def further(places: Sequence[Place]) -> Mapping[Place, Asked]:
+            found = self.further(places)
+            keep(found)
+            return found
+
+        confirming.further = further
+        self._until_stopped(lambda: confirming.to_the_end(places, self._portions, self._no_more))
         return self._account()
 
-    def _ask_first(self, chains: Sequence[Sequence[Place]]) -> None:
+    def further(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
+        """More runs of cases."""
+        self._ask(places)
+        return {place: self._answers[place] for place in places if place in self._answers}
+
+    def _ask_first(self, only: Collection[int] | None) -> None:
+        places = self._rounds.first(only)
+        while places and not self._stopped:
+            self._ask(places)
+            places = self._rounds.next(by_job((place, asked.row) for place, asked in self._answers.items()))
+
+    def _ask(self, places: Sequence[Place]) -> None:
         def calls(chain: Sequence[Place]) -> int:
             return sum(answer_calls(self._plan.jobs[index]) for index, _ in chain)
 
@@ -104,9 +130,10 @@ class _Run:
             bindings = self._plan.jobs[group[0][0]].assertions
             return sum(map(grader_calls, (binding for binding in bindings if binding.compares)))
 
-        self._portions.work(self._answer_chain, chains, calls, self._take_back)
+        self._portions.work(self._answer_chain, converse.chains(self._plan.jobs, places), calls, self._take_back)
         # Nothing is compared where an answer is missing.
-        whole = [group for group in self._groups() if all(self._transcript(place) for place in group)]
+        groups = [group for group in self._groups() if group[0] not in self._compared]
+        whole = [group for group in groups if all(self._transcript(place) for place in group)]
         self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
 
     def _until_stopped(self, work: Callable[[], object]) -> None:
@@ -144,11 +171,11 @@ class _Run:
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
-        return Gathered.of(self._plan, self._askable, self._reask, self._asked_of)
+        asked = answered(self._plan, self._rounds, self._answers.get, self._why)
+        return Gathered.of(self._plan, self._askable, self._reask, asked, self._rounds, further=self.further)
 
-    def _asked_of(self, index: int, job: Job, repeat: int) -> Asked:
-        why = f"not run: the run was {self._stopped}"
-        return self._answers.get((index, repeat)) or Asked(rows.missing_row(job, repeat, why, Trouble.STOPPED))
+    def _why(self, index: int) -> str:
+        return f"the run was {self._stopped}"
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
-from gradegate.errors import Trouble
-from gradegate.planning.job import Job
 from gradegate.results.mapping import line, written
 from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
-from gradegate.running.conclusion import Account, Asked, Gathered
+from gradegate.running.conclusion import Account, Gathered, answered
 from gradegate.running.portions import Portions
-from gradegate.running.rows import missing_row
+from gradegate.running.rounds import Rounds
 from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared
@@ -41,15 +39,11 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     """Put the parts together. What no part has is an ERROR that names its shard."""
     records, limits = list(collected.accounts.values()), prepared.client.budget.limits
 
-    def asked_of(index: int, job: Job, repeat: int) -> Asked:
-        asked = collected.asked.get((index, repeat))
-        why = f"not run: {collected.why(collected.owners[index])}"
-        return asked or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
-
-    hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
-    playback = Playback(collected.asks, collected.again, hidden)
-    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, asked_of, playback)
-    playback.places = gathered.places
+    hidden = frozenset(place for place, asked in (collected.asked | collected.further).items() if asked.row.hidden)
+    playback, rounds = Playback(collected.asks, collected.again, hidden, collected.further), Rounds(prepared.plan)
+    found = answered(prepared.plan, rounds, collected.asked.get, lambda index: collected.why(collected.owners[index]))
+    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, found, rounds, playback, playback.go_on)
+    playback.places = gathered.confirming.places
     nobody = Portions(prepared.client.budget, lambda *_: None)
     gathered.confirming.run(nobody, lambda: NOT_ASKED if playback.missing else "")
     unneeded, lost = playback.unneeded()
@@ -99,13 +93,17 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     by_number: dict[int, list[int]] = {}
+    places = gathered.confirming.places
     for number, position in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END)):
-        if not playback.asked(gathered.places[number], position):
+        if not playback.asked(places[number], position):
             by_number.setdefault(number, []).append(position)
-    for number, positions in by_number.items():
-        index, repeat = place = gathered.places[number]
+    # Whoever asks again what fails in runs goes on with all of them, so that it has to know the rest.
+    known = {index for number in by_number if jobs[places[number][0]].needs for index in gathered.together(places[number][0])}
+    by_number |= {number: by_number.get(number, []) for number, (index, _) in enumerate(places) if index in known}
+    for number, positions in sorted(by_number.items()):
+        index, repeat = place = places[number]
         if record := collected.records.get(place):
-            has_base = any(job.of_base for job in jobs[index + 1 : index + 2])
+            has_base = not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2])
             base = collected.asked.get((index + 1, repeat)) if has_base else None
             yield positions, written({"positions": positions, "answer": record, "other": line(CaseLine, base.row) if base else None})
 

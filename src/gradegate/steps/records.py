@@ -19,8 +19,9 @@ from gradegate.results.jsonable import plain
 from gradegate.results.mapping import At, line, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.running.base_grades import Regrading
-from gradegate.running.conclusion import Account, Asked, Place
+from gradegate.running.conclusion import Account
 from gradegate.running.reasks import Asking
+from gradegate.running.rounds import Asked, Place
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Transcript, Turn, Usage
 from gradegate.values.result import Asserted, Grade, Outcome, Row
@@ -48,6 +49,15 @@ class AnswerRecord(Line):
     said: SaidLine | None = None
     known: dict[str, str] | None = None
     hidden: bool = False
+
+
+RUN = b'{"run":'  # how such a line begins
+
+
+class RunRecord(Line):
+    """A run of a case that followed re-asks."""
+
+    run: AnswerRecord
 
 
 class AsksRecord(Line):
@@ -147,6 +157,7 @@ def row_in(answer: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     row = replace(
         said, suite=planned.suite, case=planned.number, grades=grades, base=None, base_took=None, threshold=planned.case.threshold
     )
+    row = replace(row, needs=planned.needs, run=repeat + 1 if planned.needs else 0, verdict=None, runs=0, base_runs=0)
     if row.error:
         is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in row.grades)
     else:

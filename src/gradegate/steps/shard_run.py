@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.planning.job import Plan
@@ -11,9 +11,10 @@ from gradegate.reporting.redact import conceal
 from gradegate.results.mapping import written
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
-from gradegate.running.conclusion import Account, Place
+from gradegate.running.conclusion import Account
 from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.histories import Histories
+from gradegate.running.rounds import Asked, Place, Rounds, groups
 from gradegate.running.run import Watch, first_asks, further_asks
 from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
@@ -46,12 +47,21 @@ def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
 def further_round(prepared: Prepared, settings: Settings, opened: Sequence[OpenRecord]) -> Found:
     """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
     number, of = settings.shard or (1, 1)
-    mine = opened[number - 1 :: of]
-    recorder = Recorder([(it.answer.place, it.answer.repeat) for it in mine], prepared.hide)
+    jobs, recorder, runs = prepared.plan.jobs, Recorder(prepared.hide), list[str]()
+    # The runs of a case, with all that is asked together with them, are for one shard.
+    group = {index: (min(of_one), -1) for of_one in groups(jobs) if any(jobs[it].needs for it in of_one) for index in of_one}
+    of_case = [group.get(it.answer.place, (it.answer.place, it.answer.repeat)) for it in opened]
+    turns = {case: turn for turn, case in enumerate(dict.fromkeys(of_case))}
+    mine = [it for it, case in zip(opened, of_case, strict=True) if turns[case] % of == number - 1]
     confirming = _confirming(prepared.plan, mine, settings.reask, recorder)
+    recorder.places = confirming.places
+
+    def keep(found: Mapping[Place, Asked]) -> None:
+        runs.extend('{"run":' + answer_record(place, it, jobs[place[0]], prepared.hide) + "}" for place, it in found.items())
+
     places = [(index, position) for index, it in enumerate(mine) for position in it.positions]
-    account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places)
-    return _found(prepared, recorder.records, account, len(mine), len(places))
+    account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places, keep)
+    return _found(prepared, [*runs, *recorder.records], account, len(mine), len(places))
 
 
 def _found(prepared: Prepared, records: Iterable[str], account: Account, answers: int, failed: int) -> Found:
@@ -63,17 +73,15 @@ def _found(prepared: Prepared, records: Iterable[str], account: Account, answers
 
 def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Recorder) -> Confirming:
     askable = Askable(plan)
-    histories = Histories(plan, askable)
-    answers = [_answer(plan, askable, histories, it) for it in mine]
-    beside = Beside.of(plan, askable, reask, [None] * sum(job.repeats for job in plan.jobs if not job.of_base))
+    answers = [_answer(plan, askable, it) for it in mine]
+    beside = Beside.of(plan, askable, reask, {})
     if beside is not None:
-        places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
-        recorded = dict(zip(places, beside.paired, strict=True))
-        beside = replace(beside, paired=[_counterpart(plan, it, recorded) for it in mine])
-    return Confirming(askable, answers, reask, histories, beside, recorder)
+        fresh = {it.case: _counterpart(plan, of, beside.paired) for it, of in zip(answers, mine, strict=True)}
+        beside = replace(beside, paired=fresh)
+    return Confirming(askable, answers, reask, Histories(plan, askable), beside, recorder, Rounds(plan))
 
 
-def _answer(plan: Plan, askable: Askable, histories: Histories, it: OpenRecord) -> Answer:
+def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
     """An answer whose failures are asked again. Raises Damaged where the plan has none, or where a grade is not open."""
     place, repeat = it.answer.place, it.answer.repeat
     planned = plan.jobs[place] if place < len(plan.jobs) else None
@@ -85,11 +93,11 @@ def _answer(plan: Plan, askable: Askable, histories: Histories, it: OpenRecord) 
     job = asked.job or planned
     if not {n for n, _ in askable.of(job) if asked.row.grades[n].outcome is Outcome.FAIL}.issuperset(it.positions):
         raise Damaged(f"answer {place} has no such open grade")
-    return Answer(job, asked.row, asked.transcript, histories.of((place, repeat)))
+    return Answer(job, asked.row, (place, repeat), asked.transcript)
 
 
-def _counterpart(plan: Plan, it: OpenRecord, recorded: dict[Place, Row | None]) -> Row | None:
+def _counterpart(plan: Plan, it: OpenRecord, recorded: Mapping[Place, Row | None]) -> Row | None:
     place, repeat = it.answer.place, it.answer.repeat
     if it.other is None:
-        return recorded[place, repeat]
+        return recorded.get((place, 0 if plan.jobs[place].needs else repeat))
     return row_in(it.other, plan.jobs[place + 1], repeat, plan.jobs[place + 1])

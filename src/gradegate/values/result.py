@@ -23,7 +23,7 @@ from gradegate.values.account import (
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import NO_USAGE, Took, Transcript, Turn, Usage
 from gradegate.values.history import HistoryReport, PastVotes
-from gradegate.values.suite import NOWHERE, Held, Note, Rule, nothing
+from gradegate.values.suite import NOWHERE, CaseRuns, Held, Note, Rule, nothing
 
 
 class Outcome(enum.Enum):
@@ -175,6 +175,27 @@ class Row:
     withheld: Annotated[bool, "There is no output because the target was not asked, or gave what cannot be used."] = False
     took: Annotated[Took | None, "The first answer; null where the target was not asked for it in this run."] = None
     base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
+    needs: CaseRuns | None = None  # what the runs of its case are held to
+    run: Annotated[int, "The number of the run, from 1; 0 where the runs of the case are not counted together."] = 0
+    verdict: Annotated[Outcome | None, "What the runs of the case come to, in each of its rows."] = None
+    runs: Annotated[int, "So many runs of the case were made."] = 0
+    of: Annotated[int, "So many runs it has at most."] = 0
+    passed: Annotated[int, "Runs that passed."] = 0
+    needed: Annotated[int, "Runs that must pass."] = 0
+    base_runs: Annotated[int, "The runs of the case on the base; 0 where they were not counted together."] = 0
+    base_passed: int = 0
+
+    @property
+    def ran(self) -> str:
+        """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
+        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
+        there = f"; on the base {self.base_passed} of {self.base_runs} passed" if self.base_runs else ""
+        if self.verdict is Outcome.PASS:
+            return f"passed {self.passed} of {runs}{there}"
+        if self.verdict is Outcome.FAIL:
+            return f"failed: {self.passed} of {runs} passed, {self.needed} needed{there}"
+        made = f"{self.runs} of {self.of} runs recorded" if self.runs < self.of else f"{runs} made"
+        return f"could not tell: {made}, {self.passed} passed, {self.needed} needed{there}"
 
     @property
     def counts(self) -> bool:
@@ -199,6 +220,17 @@ class CaseResult:
     """A case over its repetitions: the answers of one target to one prompt, a row for each repetition."""
 
     rows: tuple[Row, ...]
+
+
+def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
+    cases: list[list[Row]] = []
+    for row in rows:
+        if row.run > 1 and cases:
+            cases[-1].append(row)
+        else:
+            cases.append([row])
+    return cases
 
 
 def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:

@@ -1,0 +1,112 @@
+"""Which runs of a plan are made next, and which of its jobs are asked together, wherever they stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gradegate.deciding.runs import next_runs, whole
+from gradegate.planning.job import Job, Plan
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Outcome, Row
+from gradegate.values.suite import Rule
+
+Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again.
+
+    ``job`` has the stored answers that it used, which are ``known``.
+    """
+
+    row: Row
+    transcript: Transcript | None = None
+    job: Job | None = None
+    known: Mapping[str, str] | None = None
+
+
+Further = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # makes more runs of cases, or gives those that there are
+
+
+class Rounds:
+    """The runs of cases are made in rounds, as many at once as decide, and what belongs together at the same time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.jobs = plan.jobs
+        self._rules = [rule for policy in plan.policies for rule in policy.rules]
+        self._groups = groups(plan.jobs, sides=False)
+
+    def first(self, only: Collection[int] | None) -> list[Place]:
+        """What is asked before anything is known, of the jobs of these indexes or of all."""
+        wanted = range(len(self.jobs)) if only is None else only
+        return self.next({index: [] for index in wanted})
+
+    def next(self, rows: Mapping[int, Sequence[Row]]) -> list[Place]:
+        """What is asked now, where these rows are there, by the index of their job; what is not among them needs nothing."""
+        places: list[Place] = []
+        for group in self._groups:
+            known = [index for index in group if index in rows]
+            if count := max((self.more(index, rows[index]) for index in known), default=0):
+                made = max(len(rows[index]) for index in known)
+                places += ((index, it) for index in group for it in range(made, min(made + count, self.jobs[index].repeats)))
+        return sorted(places)
+
+    def more(self, index: int, rows: Sequence[Row]) -> int:
+        """How many more runs of a job are made at once, or answers to it."""
+        job = self.jobs[index]
+        if job.needs is None or job.given is not None:
+            answers = sum(it is not None for it in job.given) if job.needs and job.given else job.repeats
+            return 0 if rows else max(1, answers)
+        return next_runs(self._of(job), rows, job.needs)
+
+    def passes(self, index: int, rows: Sequence[Row]) -> bool:
+        """Whether these runs of a job pass for all that look at them."""
+        views = (whole(rule, rows) for rule in (None, *self._of(self.jobs[index])))
+        return all(view.outcome is Outcome.PASS for view in views if view)
+
+    def _of(self, job: Job) -> list[Rule]:
+        return [rule for rule in self._rules if rule.suite == job.suite]
+
+
+def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:
+    """Rows by the index of their job, in the order of their repetitions."""
+    found: dict[int, list[Row]] = {}
+    for (index, _), row in sorted(answers, key=lambda answer: answer[0]):
+        found.setdefault(index, []).append(row)
+    return found
+
+
+def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
+    """The indexes of jobs in groups: a conversation, what a comparison compares, both ``sides`` of what a base is asked for.
+
+    The repetitions of a job are one with it.
+    """
+    above = list(range(len(jobs)))  # of each job one of its group; the first of a group is its own
+    first: dict[object, int] = {}
+    for index, job in enumerate(jobs):
+        for tie in _ties(job, index if sides else None):
+            low, high = sorted((_first(above, first.setdefault(tie, index)), _first(above, index)))
+            above[high] = low
+    found: dict[int, list[int]] = {}
+    for index in range(len(jobs)):
+        found.setdefault(_first(above, index), []).append(index)
+    return list(found.values())
+
+
+def _ties(job: Job, index: int | None) -> Iterator[object]:
+    """What a job has in common with those that it is asked together with."""
+    if job.talk is not None:
+        yield "talk", job.of_base, job.talk
+    if any(binding.compares for binding in job.assertions):
+        yield "compared", job.suite, job.number
+    if index is not None:
+        yield "side", index - job.of_base  # the base's side stands behind its own
+
+
+def _first(above: list[int], index: int) -> int:
+    while above[index] != index:
+        above[index] = above[above[index]]
+        index = above[index]
+    return index
