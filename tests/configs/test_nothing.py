@@ -1,61 +1,9 @@
 """A key with nothing behind it, or with comments alone, is none: at the top, in tests, assertions, providers and the gate."""
 
-from support.each import each
+from support.each import each, table
 from support.graded import mistakes
 
-EMPTY = """description:
-tags:
-metadata:
-prompts: ["{{q}}"]
-providers:
-  - id: echo
-    label:
-    config:
-      # temperature: 0
-    prompts:
-    env:
-    transform:
-    delay:
-env:
-evaluateOptions:
-  maxConcurrency:
-commandLineOptions:
-scenarios:
-derivedMetrics:
-defaultTest:
-  vars:
-  options:
-  assert:
-  metadata:
-tests:
-  - description:
-    vars: {q: hi, nothing: }
-    options:
-      provider:
-      transform:
-      prefix:
-      repeat:
-    metadata:
-    provider:
-    providers:
-    prompts:
-    assertScoringFunction:
-    assert:
-      - type: contains
-        value: hi
-        weight:
-        metric:
-        provider:
-        config:
-        blocking:
-        transform:
-        contextTransform:
-        rubricPrompt:
-gate:
-  rules:
-  errors:
-  changes:
-"""
+EMPTY = table(__file__, "EMPTY")
 
 
 def test_nothing_is_none(gate):

@@ -14,6 +14,10 @@ from gradegate.grading.grader import GRADERS
 from gradegate.values.suite import ProviderSpec
 from support.each import each, table
 from support.fake_llm import FakeLlm
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)
+
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
 PAYLOAD = json.loads(EXAMPLE.read_text())
@@ -38,9 +42,6 @@ def votes(*words: str):
         return json.dumps({"verdicts": [{"id": n, "reason": "so", "verdict": words[n - 1]} for n in ids]})
 
     return reply
-
-
-FOUR_FIFTHS = votes("true", "true", "true", "true", "false")  # 80
 
 
 @pytest.fixture
@@ -94,114 +95,11 @@ def test_the_example_blocks_when_too_little_is_true(run, llm: FakeLlm):
     assert "mean score 66.66 is below 80" in ran.out
 
 
-@each("blocking", [False, None])
-def test_without_is_blocking_a_miss_advises(run, llm: FakeLlm, blocking):
-    llm.reply = votes("false")
-    payload = changed(run__is_blocking=False)
-    if blocking is None:
-        del payload["is_blocking"]
-    ran = run(payload)
-    assert (ran.code, ran.results["outcome"]) == (0, "advisory")
-    assert "never fails the check" in ran.out
-
-
-def test_an_outage_is_inconclusive_even_then(run, llm: FakeLlm):
-    llm.reply = lambda path, body: (500, {"error": "down"})
-    assert run(changed(run__is_blocking=False)).code == 3
-
-
-def test_yaml_does_as_well(run, llm: FakeLlm):
-    llm.reply = votes("true")
-    text = "is_blocking: true\nevaluations:\n- metrics: [factfulness]\n  data:\n  - {input: a, output: b}\n"
-    assert run(text, name="run.yaml").code == 0
-
-
 def test_promptfoo_files_are_not_taken(gate):
     aegis = DIALECTS.find("aegis")
     assert aegis.recognises(PAYLOAD)
     assert not aegis.recognises({"evaluations": [], "tests": []})
     assert not aegis.recognises([PAYLOAD])
-
-
-# --- thresholds -----------------------------------------------------------------------------------------------
-
-
-@each(("levels", "threshold"), table(__file__, "the_nearest_threshold_counts"))
-def test_the_nearest_threshold_counts(run, llm: FakeLlm, levels, threshold):
-    llm.reply = FOUR_FIFTHS
-    ran = run(changed(**levels))
-    assert ran.grades[0]["threshold"] == threshold
-
-
-def test_ff15_the_row_passes_and_the_run_fails(run, llm: FakeLlm):
-    llm.reply = votes("true", "true", "true", "false", "idk")  # 300/4.25 = 70.588...
-    ran = run(changed(metric__threshold=70, block__threshold=75, run__threshold=80))
-    assert ran.grades[0]["outcome"] == "pass"
-    assert [rule["outcome"] for rule in ran.results["rules"]] == ["pass", "fail"]
-    assert (ran.code, ran.results["rules"][1]["score"]) == (1, 300 / 425)
-    assert "mean score 70.58 is below 80" in ran.out
-
-
-def test_a_good_mean_does_not_hide_a_bad_row(run):
-    rows = [{"output": "same", "golden_answer": "same"}, {"output": "other", "golden_answer": "same"}]
-    payload = {"threshold": 50, "is_blocking": True, "evaluations": [{"metrics": ["exact_match"], "data": rows}]}
-    payload["evaluations"][0]["threshold"] = 100
-    ran = run(payload, grader="")
-    assert (ran.code, [rule["outcome"] for rule in ran.results["rules"]]) == (1, ["fail", "pass"])
-
-
-def test_the_run_is_judged_by_the_mean_of_the_metrics_means(run):
-    # 1 of 1 numeric and 1 of 3 boolean: (100 + 33.3) / 2, while the mean of all four is 50.
-    blocks = [
-        {"metrics": ["is_numeric"], "data": [{"output": "1"}], "threshold": 0},
-        {"metrics": ["is_boolean"], "data": [{"output": text} for text in ("true", "x", "y")], "threshold": 0},
-    ]
-    ran = run({"threshold": 60, "is_blocking": True, "evaluations": blocks}, grader="")
-    assert (ran.code, ran.results["rules"][1]["score"]) == (0, pytest.approx(2 / 3))
-    assert run({"threshold": 67, "is_blocking": True, "evaluations": blocks}, grader="").code == 1
-
-
-# --- who grades -----------------------------------------------------------------------------------------------
-
-
-def test_the_nearest_model_grades_and_the_command_line_says_where(run, llm: FakeLlm):
-    llm.reply = votes("true")
-    run(changed(metric__model_slug="gpt-x"), grader="openai:chat:o4-mini")
-    assert {body["model"] for body in llm.bodies} == {"gpt-x"}
-
-
-def test_without_a_slug_the_command_lines_model_grades(run, llm: FakeLlm):
-    llm.reply = votes("true")
-    run(changed(run__model_slug=None, block__model_slug=None), grader="openai:chat:mine")
-    assert {body["model"] for body in llm.bodies} == {"mine"}
-
-
-@each("grader", ["", "openai:chat:other"])
-def test_the_map_of_graders_wins(run, llm: FakeLlm, grader):
-    llm.reply = votes("true")
-    graders = {"o4-mini": {"id": "openai:chat:served-here", "config": {"apiBaseUrl": llm.base}}}
-    assert run(changed(run__graders=graders), grader=grader).code == 0
-    assert {body["model"] for body in llm.bodies} == {"served-here"}
-
-
-def test_nobody_to_ask_is_a_mistake_that_names_both_ways(run, llm: FakeLlm):
-    ran = run(PAYLOAD, grader="")
-    assert (ran.code, llm.bodies) == (2, [])
-    assert "`graders: {o4-mini: openai:chat:o4-mini}`" in ran.err
-    assert "--grader openai:chat:o4-mini" in ran.err
-    assert "run.json:9: " in ran.err
-
-
-def test_a_script_answers_for_every_model(run):
-    script = json.dumps([{"when": "claims does the answer", "reply": '{"claims": []}'}])
-    ran = run(PAYLOAD, grader="scripted:script.json", **{"script.json": script})
-    assert "nothing in the answer can be checked" in ran.grades[0]["reason"]
-
-
-def test_a_wrong_grader_is_a_mistake_at_its_line(run):
-    ran = run(changed(run__graders={"o4-mini": "exec:rm"}), grader="")
-    assert ran.code == 2
-    assert re.search(r"run\.json:\d\d: .*exec:rm", ran.err)
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------
@@ -242,24 +140,6 @@ def test_all_mistakes_are_told_together(run):
     assert "7 mistakes" in ran.err
 
 
-def test_an_empty_output_is_an_error_of_its_row_alone(run, llm: FakeLlm):
-    llm.reply = votes("true")
-    payload = changed()
-    payload["evaluations"][0]["data"].append({"input": "a", "output": " "})
-    ran = run(payload)
-    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (3, ["pass", "error"])
-
-
-def test_what_rows_hold_is_data(run, llm: FakeLlm):
-    llm.reply = votes("true")
-    row = {"input": "{{ env.HOME }} {% if %}", "output": "{{ 7 * 7 }}", "context": ["file:///etc/passwd", "{{"]}
-    ran = run(simple("factfulness", {**row, "prompt": "file:///etc/hosts"}))
-    assert ran.code == 0
-    assert "{{ env.HOME }} {% if %}" in llm.prompts[0]
-    assert (ran.cases[0]["output"], ran.cases[0]["vars"]["context"]) == (row["output"], row["context"])
-    assert ran.cases[0]["prompt"] == "file:///etc/hosts"
-
-
 # --- the other shortnames -------------------------------------------------------------------------------------
 
 
@@ -283,10 +163,6 @@ def test_what_is_not_supported_is_named(run, name):
     assert f"`{name}` is a metric of Aegis that is not supported" in run(simple(name, {"input": "a", "output": "b"})).mistakes
 
 
-def of(metric, arguments=None, **row):
-    return {"metric": metric, "metric_args": arguments}, row
-
-
 @each(
     ("metric", "passes"),
     table(__file__, "structural_metrics_ask_no_model"),
@@ -296,24 +172,11 @@ def test_structural_metrics_ask_no_model(run, metric, passes):
     assert (ran.code, ran.grades[0]["score"]) == ((0, 1) if passes else (1, 0))
 
 
-@each(("metric", "share"), [("alpha_perc", 0.5), ("alphanum_perc", 0.75)])
-def test_percentages_are_shares(run, metric, share):
-    ran = run(simple(metric, {"output": "ab 1\n."}, threshold=50), grader="")
-    assert (ran.code, ran.grades[0]["score"]) == (0, share)
-    ran = run(simple(metric, {"output": "ab 1\n."}), grader="")
-    assert "no default threshold" in ran.mistakes
-
-
 @each(("metric", "part"), table(__file__, "what_cannot_be_judged_by_is_a_mistake"))
 def test_what_cannot_be_judged_by_is_a_mistake(run, metric, part):
     ran = run(simple(*metric))
     assert part in ran.mistakes
     assert "run.json:" in ran.err
-
-
-def test_counts_without_bounds_are_warned_about(run):
-    ran = run(simple("word_ct_match", {"output": "x"}), grader="")
-    assert "can never fail: it has neither `min_count` nor `max_count`" in ran.out
 
 
 def faithful(path, body):
@@ -352,10 +215,6 @@ def test_model_graded_shortnames_show_the_grader_their_fields(run, llm: FakeLlm,
         for text in [ROW[name]] if isinstance(ROW[name], str) else ROW[name]:
             assert text in llm.prompts[0], name
     assert run(simple(metric, {**ROW, shown[-1]: None})).code == 2
-
-
-def test_relevance_needs_a_model_for_embeddings(run):
-    assert "embedding" in run(simple("ans_rel", ROW)).mistakes
 
 
 def test_the_example_runs_without_a_key(run):

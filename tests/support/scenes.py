@@ -120,7 +120,7 @@ def write(path: Path, content: Any) -> None:
     if path.suffix == ".jsonl" and isinstance(content, list):
         content = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in content)
     elif not isinstance(content, str | None):
-        content = json.dumps(content) if path.suffix == ".json" else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        content = json.dumps(content, indent=1) if path.suffix == ".json" else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     if content is not None:
         path.write_text(content, encoding="utf-8", newline="")
 
