@@ -55,7 +55,6 @@ FIELDS = {  # by what else a field may hold than its type
     "repeat": st.integers(0, 3),
     "bears": st.just(False),
     "powers": st.just(()),  # its rules have them
-    "runs": st.none(),
 }
 
 
