@@ -12,7 +12,11 @@ from gradegate.recording.answer import SHAPES
 from gradegate.recording.read import read
 from gradegate.values.settings import Settings
 from support.answered import cases, config, jsonl
+from support.scenes import scenes
 from support.traces import genai, span, traced
+
+test_a_scene = scenes(__file__)
+
 
 QUESTION = "Is it open?"
 TESTS = ({"description": "one", "vars": {"q": QUESTION}}, {"description": "two", "vars": {"q": "And now?"}})
@@ -81,16 +85,6 @@ def test_promptfoo_joins_by_prompt_variables_and_provider(grade):
     assert outcomes(grade(backwards, content, "eval.json")) == expected
 
 
-def test_promptfoo_says_of_a_failed_provider_and_not_of_a_failed_assertion(grade):
-    def make(found):
-        first, second = results(found)
-        return [{**first, "error": "Expected output to ...", "failureReason": 1}, {**second, "error": "503", "failureReason": 2}]
-
-    ran = grade(make)
-    assert [case["outcome"] for case in ran.cases] == ["pass", "error"]
-    assert "503" in ran.cases[1]["error"]
-
-
 def test_promptfoo_gives_latency_cost_and_tokens(tmp_path):
     usage = one(tmp_path, result("p", {}, "x", "hi")).usage
     assert (usage.seconds, usage.cost, usage.prompt_tokens, usage.completion_tokens) == (0.12, 0.25, 3, 2)
@@ -98,14 +92,6 @@ def test_promptfoo_gives_latency_cost_and_tokens(tmp_path):
     cached = result("p", {}, "x", "hi")
     cached["response"]["cached"] = True
     assert one(tmp_path, cached).usage.untimed == 1  # how long a cache took says nothing of the application
-
-
-def test_repetitions_take_the_answers_in_order(grade):
-    content = config({"vars": {"q": "a"}, "options": {"repeat": 3}})
-    ran = grade(lambda found: [result("Answer: a", {"q": "a"}, "file://app.py", f"hi {n}") for n in range(3)], content)
-    assert [case["output"] for case in ran.cases] == ["hi 0", "hi 1", "hi 2"]
-    ran = grade(lambda found: [result("Answer: a", {"q": "a"}, "file://app.py", "hi")] * 4, content)
-    assert "has more answers than planned calls" in ran.err
 
 
 # --- OpenAI Batch ---------------------------------------------------------------------------------------------
@@ -182,61 +168,9 @@ def test_openai_batch_has_tool_calls(tmp_path):
 # --- Ragas and DeepEval ---------------------------------------------------------------------------------------
 
 
-def test_ragas_joins_by_the_question(grade):
-    rows = [
-        {"user_input": "And now?", "response": "hi two", "retrieved_contexts": ["doc"], "reference": "r"},
-        {"user_input": QUESTION, "response": "hi one", "retrieved_contexts": None},
-    ]
-    ran = grade(lambda found: rows)
-    assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
-    assert ran.cases[1]["turns"][-1]["retrieval_context"] == ["doc"]
-    assert outcomes(grade(lambda found: rows[::-1])) == outcomes(ran)
-
-
-def test_ragas_rows_of_several_turns_are_messages(grade):
-    said = [
-        {"content": "hello", "type": "human"},
-        {"content": "looking", "type": "ai", "tool_calls": [{"name": "look", "args": {"x": 1}}]},
-        {"content": "found", "type": "tool"},
-        {"content": "hi", "type": "ai", "tool_calls": None},
-    ]
-    content = config({"turns": [{"role": "user", "content": "hello"}]}, prompts=["Be kind."])
-    ran = grade(lambda found: [{"user_input": said, "reference": "x"}], content)
-    assert outcomes(ran) == [("hi", "pass")]
-    (call,) = ran.cases[0]["metadata"]["tool_calls"]
-    assert call["function"] == {"name": "look", "arguments": '{"x": 1}'}
-
-
-def test_ragas_without_a_response_is_an_error(grade):
-    assert grade(lambda found: [{"user_input": QUESTION}], config(TESTS[0])).cases[0]["outcome"] == "error"
-
-
 def golden(asked, output):
     columns = dict.fromkeys(("expected_output", "retrieval_context", "context", "name", "comments", "source_file"))
     return {"input": asked, "actual_output": output, **columns}
-
-
-def test_deepeval_joins_by_the_input(grade):
-    tools = [{"name": "look", "input_parameters": {"x": 1}}]
-    rows = [golden("And now?", "hi two"), {**golden(QUESTION, "hi one"), "tools_called": tools, "retrieval_context": ["doc"]}]
-    ran = grade(lambda found: rows)
-    assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
-    assert ran.cases[0]["metadata"]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"x": 1}'}
-    assert ran.cases[0]["metadata"]["retrieval_context"] == ["doc"]
-    assert grade(lambda found: [golden(QUESTION, None)], config(TESTS[0])).cases[0]["outcome"] == "error"
-
-
-def test_a_question_that_fits_several_calls_is_a_mistake(grade):
-    content = config(*TESTS, providers=["a.py", "b.py"])
-    ran = grade(lambda found: [{"user_input": QUESTION, "response": "hi"}], content)
-    assert ran.code == 2
-    assert f"answers.jsonl:1: the answer to `{QUESTION}` fits several planned calls: `one-" in ran.err
-
-
-def test_a_question_that_nobody_asks_is_a_mistake(grade):
-    ran = grade(lambda found: [{"user_input": "Who?", "response": "hi"}])
-    assert ran.code == 2
-    assert "answers.jsonl:1: no planned call asks `Who?`" in ran.err
 
 
 # --- traces ---------------------------------------------------------------------------------------------------
@@ -372,28 +306,6 @@ def test_openai_batch_with_a_call_that_cannot_be_read_has_no_answer(tmp_path):
 def test_openai_batch_keeps_the_calls_of_an_answer_that_declines(tmp_path):
     found = one(tmp_path, batched("x", completion(None, refusal="no", tool_calls=[CALL])))
     assert (found.output, found.tool_calls) == ("no", (CALL,))
-
-
-def conversation(**said):
-    turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi", **said}]
-    return {"scenario": "s", "turns": turns, "expected_outcome": None, "user_description": None, "context": None}
-
-
-@pytest.mark.parametrize(
-    ("said", "outcome"),
-    [
-        ({"tools_called": [{"name": "look", "inputParameters": {"x": 1}}]}, "fail"),
-        ({"mcp_tools_called": [{"name": "look", "args": {"x": 1}, "result": {}}]}, "fail"),
-        ({"tools_called": []}, "pass"),
-        ({"tools_called": None}, "error"),
-        ({}, "error"),
-    ],
-)
-def test_turns_of_deepeval_tell_their_calls_or_do_not(grade, said, outcome):
-    never = {"type": "not-trajectory:tool-used", "value": "look"}
-    content = config({"turns": [{"role": "user", "content": "hello"}], "assert": [never]}, prompts=["Be kind."])
-    ran = grade(lambda found: [conversation(**said)], content)
-    assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
 
 
 def test_promptfoo_says_nothing_of_calls(tmp_path):

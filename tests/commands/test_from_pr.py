@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from gradegate.commands.outlook import outlook as outlook_of
 from support.each import table
+from support.scenes import scenes
 from support.starting import TEMPLATES
+
+test_a_scene = scenes(__file__)
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ".github/workflows/evals.yml"
@@ -53,96 +56,6 @@ def test_what_init_writes_runs_as_it_stands(begun, template, folder):
     assert said["configs"].startswith("/".join((*folder, "promptfooconfig.yaml: ")))
 
 
-def test_a_fork_gets_no_keys(begun, llm):
-    config(begun)
-    put(begun, env={"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"})
-    said, err = outlook(begun)
-    assert err == ""
-    assert said["configs"] == "promptfooconfig.yaml: 2 answers, 2 assertions"
-    assert said["forks"].startswith("not run, as GitHub gives them no secrets: the check fails with exit code 3")
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"gate": {"rules": [{"name": "all", "min-pass-rate": 1, "blocking": False}]}},
-        {"tests": [{"vars": {"n": "1"}, "assert": [{"type": "contains", "value": "x", "blocking": False}]}]},
-    ],
-)
-def test_a_gate_that_only_advises_blocks_nothing(begun, more):
-    config(begun, provider="echo")
-    path = begun.folder / "promptfooconfig.yaml"
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **more}))
-    put(begun)
-    assert outlook(begun)[0]["blocks"] == "no: every rule or every assertion only advises"
-
-
-@pytest.mark.parametrize(("passed", "name"), table(__file__, "a_key_may_be_passed_in_four_ways"))
-def test_a_key_may_be_passed_in_four_ways(begun, passed, name):
-    config(begun)
-    put(begun, **passed)
-    assert outlook(begun)[1] == ""
-
-
-def test_a_key_that_nobody_passes_is_a_problem_with_its_cure(begun, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "of this machine")
-    config(begun)
-    put(begun)
-    _, err = outlook(begun, 2)
-    assert (
-        f"{WORKFLOW}:7: the run needs OPENAI_API_KEY, and the step does not pass it -> "
-        "`env: OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}`" in err
-    )
-
-
-def test_a_host_that_no_key_may_go_to_is_told_as_on_the_runner(begun):
-    config(begun, provider={"id": "openai:chat:m", "config": {"apiBaseUrl": "https://evil.example/v1"}})
-    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"})
-    _, err = outlook(begun, 2)
-    assert "would send OPENAI_API_KEY to evil.example" in err
-
-
-@pytest.mark.parametrize(("given", "said"), table(__file__, "mistakes_of_inputs_are_those_of_the_action"))
-def test_mistakes_of_inputs_are_those_of_the_action(begun, given, said):
-    config(begun, provider="echo")
-    put(begun, **given)
-    _, err = outlook(begun, 2)
-    assert err.startswith(f"{WORKFLOW}:7: ")
-    assert said in err
-
-
-@pytest.mark.parametrize(("given", "key", "text"), table(__file__, "what_a_workflow_says_is_told"))
-def test_what_a_workflow_says_is_told(begun, given, key, text):
-    config(begun, provider="echo")
-    put(begun, **given)
-    assert outlook(begun)[0][key].startswith(text)
-
-
-def test_neutral_forks(begun):
-    config(begun)
-    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": {"on-missing-secrets": "neutral"}})
-    assert "the check passes (on-missing-secrets: neutral)" in outlook(begun)[0]["forks"]
-
-
-def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
-    config(begun, defaultTest={"assert": [{"type": "llm-rubric", "value": "polite"}]}, provider="groq:m")
-    given = {"answers": "made/*.jsonl", "grader": "openai:chat:gpt-4.1"}
-    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": given})
-    said, err = outlook(begun)
-    assert (said["configs"], err) == ("promptfooconfig.yaml: 2 answers, 4 assertions", "")
-
-
-def test_code_that_has_leave_on_the_runner_is_not_run_here(begun):
-    (begun.folder / "app.py").write_text("open('ran', 'w')\ndef call_api(prompt, options, context):\n    return {}\n")
-    (begun.folder / "make.py").write_text("open('ran', 'w')\n")
-    config(begun, provider="file://app.py")
-    put(begun, **{"with": {"allow-exec": "true"}})
-    said, err = outlook(begun)
-    assert err == ""
-    assert "as no code is run: " in said["configs"]
-    assert "ran" not in begun.files
-
-
 def test_the_examples_are_told_without_a_call(begun, llm):
     shutil.copytree(ROOT / "examples", begun.folder / "evals", ignore=shutil.ignore_patterns("*.yml", "out"))
     shutil.copytree(ROOT / "examples", begun.folder / "examples", ignore=shutil.ignore_patterns("*.yml", "out"))
@@ -157,34 +70,6 @@ def test_the_examples_are_told_without_a_call(begun, llm):
     assert "Traceback" not in out + err
     assert code in (0, 2)
     assert llm.requests == []
-
-
-def test_without_a_workflow_that_is_said(begun):
-    _, err = outlook(begun, 2)
-    assert err == "no workflow uses gradegate -> `gradegate init` writes one\n"
-
-
-@pytest.mark.parametrize("text", table(__file__, "what_is_no_workflow_is_passed_over"))
-def test_what_is_no_workflow_is_passed_over(begun, text):
-    put(begun)
-    (begun.folder / WORKFLOW).write_text(text)
-    assert "no workflow uses gradegate" in outlook(begun, 2)[1]
-
-
-@pytest.mark.parametrize("workflow", table(__file__, "a_workflow_of_another_form_ends_in_words"))
-def test_a_workflow_of_another_form_ends_in_words(begun, workflow):
-    put(begun)
-    (begun.folder / WORKFLOW).write_text(workflow)
-    code, out, err = begun.do("init", "--from-pr")
-    assert code in (0, 2)
-    assert "gradegate failed" not in err
-    assert "\n::error" not in out
-
-
-def test_broken_yaml_is_told_with_its_line(begun):
-    put(begun)
-    (begun.folder / WORKFLOW).write_text("on: [\njobs")
-    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:1: not valid YAML, column 5")
 
 
 def test_no_workflow_is_read_through_a_link_that_leads_out(begun, tmp_path_factory):
@@ -232,12 +117,3 @@ def test_no_value_of_a_workflow_begins_a_line(begun, job, end):
     put(begun, job=_with_end(job, end), **{"with": {"comment-key": f"k{end}  forks"}})
     _, out, _ = begun.do("init", "--from-pr")
     assert [line[12:19] for line in out.splitlines() if line.startswith("  forks")] == ["not run"]
-
-
-@pytest.mark.parametrize("name", ["config", "working-directory"])
-def test_of_configs_that_are_named_when_it_runs_nothing_is_claimed(begun, name):
-    config(begun)
-    put(begun, **{"with": {name: "${{ matrix.one }}"}})
-    said, _ = outlook(begun)
-    assert said["configs"].startswith("named when it runs, so nothing else is known;")
-    assert not said.keys() & {"blocks", "forks"}

@@ -18,7 +18,6 @@ from support.scenes import scenes
 
 test_a_scene = scenes(__file__)
 
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
 PAYLOAD = json.loads(EXAMPLE.read_text())
 # What section E.7 of the definition names.

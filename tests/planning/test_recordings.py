@@ -14,7 +14,6 @@ from support.scenes import scenes
 
 test_a_scene = scenes(__file__)
 
-
 TWO = ({"description": "one", "vars": {"q": "a"}}, {"description": "two", "vars": {"q": "b"}})
 
 

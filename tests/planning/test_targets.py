@@ -15,7 +15,6 @@ from support.scenes import scenes
 
 test_a_scene = scenes(__file__)
 
-
 PASSES = {"type": "contains", "value": "hi"}
 SIMILAR = {"type": "similar", "value": "hello", "threshold": 0.5}
 

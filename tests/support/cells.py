@@ -23,6 +23,7 @@ WORDS: dict[str, Callable[[Any, Any], bool]] = {
     "some": lambda found, value: not all(unmet(value, it) for it in found),
     "count": lambda found, counts: all(found.count(text) == number for text, number in counts.items()),
     "differ": lambda found, wanted: (len({json.dumps(it) for it in found}) == len(found)) is wanted,
+    "among": lambda found, values: found in values,
     "not": lambda found, value: found != value,
     "at": lambda found, paths: not any(unmet(value, at(found, path)) for path, value in paths.items()),
     "json": lambda found, paths: not unmet({"at": paths}, json.loads(found)),
