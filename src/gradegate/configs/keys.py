@@ -189,6 +189,13 @@ class BudgetKeys(_Keys):
     seconds: Annotated[Number, Field(gt=0)] | None = None
 
 
+class SentinelKeys(_Keys):
+    """``sentinels``: a file of labelled outputs."""
+
+    file: str
+    agreement: Share | None = None
+
+
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
@@ -198,6 +205,7 @@ class GateKeys(_Keys):
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"
+    sentinels: str | SentinelKeys | None = None
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
