@@ -101,6 +101,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "cost-usd": "0.012000",
         "tokens": "34",
         "overturned": "0",
+        "moved": "false",
         "flaky": "",
         "comment-url": url,
         "artifact": "",

@@ -162,6 +162,10 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         less.append("failures are asked again of further models: `gate.second-opinions`")
     elif asks != asked:
         yield GateChange(CHANGED, "`gate.second-opinions` is another", file)
+    if before.sentinels and not now.sentinels:
+        less.append("nothing shows whether the grader has moved: `gate.sentinels` is gone")
+    elif before.sentinels and before.sentinels != now.sentinels:
+        yield GateChange(CHANGED, "`gate.sentinels` is another, or its file", file)
     if blocks(old.policies) and not blocks(new.policies):
         less.append("a weaker gate no longer blocks (`gate.changes`)")
     yield from (GateChange(WEAKER, what, file) for what in less)

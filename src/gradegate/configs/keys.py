@@ -189,6 +189,13 @@ class BudgetKeys(_Keys):
     seconds: Annotated[Number, Field(gt=0)] | None = None
 
 
+class SentinelKeys(_Keys):
+    """``sentinels``: a file of labelled outputs."""
+
+    file: str
+    agreement: Share | None = None
+
+
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
@@ -198,6 +205,7 @@ class GateKeys(_Keys):
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"
+    sentinels: str | SentinelKeys | None = None
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
@@ -285,6 +293,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     RuleKeys: ("rule", "into a rule of the `gate` block"),
     SelectKeys: ("select", ""),
     IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
+    SentinelKeys: ("sentinels", ""),
     BudgetKeys: ("budget", "into `budget` of the `gate` block"),
     RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),
     ProviderKeys: ("provider", "into a provider"),
@@ -338,7 +347,7 @@ def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], ke
     origin = Origin(file, line_of(content, location))
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
-        model = model_at(keys, detail["loc"])
+        model = wrongkeys.model_at(keys, detail["loc"])
         known = names_of(model) if model else ()
         what, cure = wrongkeys.said(name, place_of(model), known, belongs, value=detail.get("input"))
         return Mistake(what, origin, cure)
@@ -364,31 +373,10 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
 
 
 def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(step for step in location if not _is_branch(step))
+    return tuple(step for step in location if not wrongkeys.is_branch(step))
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     """What is wrong with a value, and what to write."""
     what, cure = wrong(detail, share=name in _SHARES)
     return Mistake(f"`{name}` {what}", origin, cure)
-
-
-def _is_branch(step: Any) -> bool:
-    """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
-    return isinstance(step, str) and (step in ("str", "IgnoreKeys") or "[" in step)
-
-
-def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:
-    """The model of the mapping that holds the last step of a location, by walking the models' fields."""
-    for step in location[:-1]:
-        if model is None or isinstance(step, int) or _is_branch(step):
-            continue
-        field = next((f for n, f in model.model_fields.items() if (f.alias or n) == step), None)
-        model = _model_in(field.annotation) if field is not None else None
-    return model
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import LIMITS, GateKeys, RuleKeys
+from gradegate.configs.keys import LIMITS, GateKeys, RuleKeys, SentinelKeys
+from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_RULES
-from gradegate.values.suite import Limits, Note, Policy, Rule, Select
+from gradegate.values.suite import Limits, Note, Policy, Rule, Select, SentinelFile
 
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:
@@ -31,10 +32,23 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
+        sentinels=_sentinels(gate.sentinels, desk),
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
+
+
+def _sentinels(written: str | SentinelKeys | None, desk: Desk) -> SentinelFile | None:
+    if written is None:
+        return None
+    keys = SentinelKeys(file=written) if isinstance(written, str) else written
+    source, origin = desk.source, desk.line("gate", "sentinels")
+    try:
+        return SentinelFile(keys.file, source.workspace.read(keys.file, source.path.parent, origin), keys.agreement, origin)
+    except ConfigError as e:
+        desk.mistakes += e.mistakes
+        return None
 
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:

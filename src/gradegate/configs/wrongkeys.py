@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from pydantic import BaseModel
+
 from gradegate.asking.options import steers
 from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS
@@ -122,3 +124,24 @@ def _share(value: Any) -> str:
     number = float(match[1]) if match else _EXAMPLE
     number = number / 100 if number > 1 or (match and match[2]) else number
     return f"{number if number <= 1 else _EXAMPLE:.10g}"
+
+
+def is_branch(step: Any) -> bool:
+    """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
+    return isinstance(step, str) and (step in ("str", "IgnoreKeys", "SentinelKeys") or "[" in step)
+
+
+def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:
+    """The model of the mapping that holds the last step of a location, by walking the models' fields."""
+    for step in location[:-1]:
+        if model is None or isinstance(step, int) or is_branch(step):
+            continue
+        field = next((f for n, f in model.model_fields.items() if (f.alias or n) == step), None)
+        model = _model_in(field.annotation) if field is not None else None
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None)

@@ -11,6 +11,7 @@ from gradegate.deciding.errors import Errors, errors_of
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count
 from gradegate.deciding.runs import as_cases
+from gradegate.deciding.sentinels import ruled
 from gradegate.values.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import NO_POWER, Decision, GateOutcome, Grade, Outcome, Power, Row, RuleResult, RunResult, takes
@@ -57,8 +58,11 @@ def _applied(policy: Policy, run: RunResult, powers: Iterator[Power]) -> Iterato
         power = asdict(next(powers, NO_POWER))
         suite_rows = [row for row in run.rows if row.suite == rule.suite]
         if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
-            result = with_base(apply(rule, suite_rows), suite_rows, run.baseline, policy.confirm == "answers")
-            yield replace(result, **power)
+
+            def result(rows: Sequence[Row], rule: Rule = rule) -> RuleResult:
+                return with_base(apply(rule, rows), rows, run.baseline, policy.confirm == "answers")
+
+            yield replace(ruled(result(suite_rows), suite_rows, run.sentinels, result), **power)
 
 
 def _guard(changes: GateChanges) -> RuleResult:

@@ -66,7 +66,7 @@ class Step:
 def outputs() -> tuple[str, ...]:
     """The names of all outputs of the action."""
     paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return ("outcome", "exit-code", *COUNTED, "overturned", "flaky", "comment-url", "open", "artifact", *paths)
+    return ("outcome", "exit-code", *COUNTED, "overturned", "flaky", "moved", "comment-url", "open", "artifact", *paths)
 
 
 def publish(
@@ -164,8 +164,10 @@ def _counts(decision: Decision) -> dict[str, str]:
     share = counts.passed * 10_000 // graded if graded else 0
     rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
     values = dict(zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True))
-    history = decision.run.history
-    return {**values, "overturned": str(confirm.overturned if confirm else 0), "flaky": "" if history is None else str(history.flaky)}
+    history, sentinels = decision.run.history, decision.run.sentinels
+    values["overturned"] = str(confirm.overturned if confirm else 0)
+    values["flaky"] = "" if history is None else str(history.flaky)
+    return {**values, "moved": str(sentinels is not None and sentinels.moved).lower()}
 
 
 def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:

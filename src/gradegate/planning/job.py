@@ -79,6 +79,15 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
+class Sentinels:
+    """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
+
+    jobs: tuple[tuple[Job, bool], ...]
+    agreement: float
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
 
@@ -97,6 +106,7 @@ class Plan:
     options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
     folder: str = ""
     baseline: Baseline | None = None  # the recorded run that this one is compared with
+    sentinels: Sentinels | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     base: Other | None = None  # the other side, where its jobs are among these
     history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written

@@ -24,7 +24,7 @@ from gradegate.grading.scalars import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.values.settings import Settings
-from gradegate.values.suite import Assertion, Case, Note, Runs, Suite
+from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -80,6 +80,10 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             suite = added(suite, settings.assertions)
             runs = Runs(settings.runs[1], settings.runs[0], Origin("--runs")) if settings.runs else None
             suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
+            if settings.sentinels:
+                labels = workspace.read(settings.sentinels, settings.cwd, Origin("--sentinels"))
+                given = SentinelFile(settings.sentinels, labels, origin=Origin("--sentinels"))
+                suite = replace(suite, policy=replace(suite.policy, sentinels=given))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
         raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")

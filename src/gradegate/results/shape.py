@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from gradegate.errors import Origin
 from gradegate.results.jsonable import encodable, finite, plain
 from gradegate.results.mapping import SELF, At, keys_of, line, value
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse, Made
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse, Made, SentinelReport
 from gradegate.values.changes import ChangeKind, GateChange
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
 from gradegate.values.history import HistoryReport
@@ -275,6 +275,9 @@ class Head(Part):
         default=None, description="null where there is nothing to compare with."
     )
     history: Annotated[HistoryReport | None, At("run.history")] = Field(default=None, description="null where the run had none.")
+    sentinels: Annotated[SentinelReport | None, At("run.sentinels")] = Field(
+        default=None, description="What graders say of labelled outputs; null where none were asked."
+    )
     derived_metrics: Annotated[list[DerivedMetric], At("run.derived")] = Field(
         default=[], description="Of each provider and prompt, in order."
     )

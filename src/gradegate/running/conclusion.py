@@ -9,6 +9,7 @@ from itertools import chain
 
 from gradegate import __version__
 from gradegate.deciding.runs import stated
+from gradegate.deciding.sentinels import remarks, report
 from gradegate.errors import Trouble
 from gradegate.planning.job import Plan
 from gradegate.results.earlier_run import together
@@ -19,7 +20,7 @@ from gradegate.running.histories import Histories
 from gradegate.running.metric_sums import derived
 from gradegate.running.rounds import Asked, Further, Place, Rounds, by_job, groups
 from gradegate.running.rows import missing_row
-from gradegate.values.account import BudgetReport, CacheReport, Made
+from gradegate.values.account import BudgetReport, CacheReport, Made, SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
 from gradegate.values.result import Row, RunResult, cases_of
@@ -40,6 +41,7 @@ class Account:
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()
+    sentinels: tuple[SentinelAsk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Gathered:
         doubts = map(Note, self.confirming.doubts())
         cache_notes = [Note(f"the cache: {problem}") for problem in account.problems]
         plan = self.plan
+        sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
         of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder
         made = Made(__version__, plan.commit, account.started, *of)
         return RunResult(
@@ -99,7 +102,7 @@ class Gathered:
             target_usage=target,
             grader_usage=graders,
             interrupted=account.stopped,
-            notes=(*plan.notes, *_notes(rows), *doubts, *cache_notes),
+            notes=(*plan.notes, *_notes(rows), *doubts, *cache_notes, *map(Note, remarks(sentinels))),
             seconds=account.seconds,
             models=plan.models,
             keys=plan.keys,
@@ -112,6 +115,7 @@ class Gathered:
             derived=derived(plan.derived, rows),
             history=self.histories.report(rows),
             powers=plan.powers,
+            sentinels=sentinels,
         )
 
 

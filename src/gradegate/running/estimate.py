@@ -40,12 +40,14 @@ class Estimate:
     most_usd: float | None = None
     unpriced: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    sentinels: int = 0  # requests to graders, where a rule is missed or a history is written
 
 
 def estimate(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
     askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
     histories = Histories(plan, askable)
+    sentinels = plan.sentinels.jobs if plan.sentinels else ()
     target = grader = 0
     first = again = 0.0
     unpriced: dict[str, Provider] = {}
@@ -64,21 +66,24 @@ def estimate(plan: Plan) -> Estimate:
             first += cost * job.repeats
             asked_anew = price if mode_of(bound, job) == "answers" else 0.0
             again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
+    spare = [_grading(bound, len(job.text), unpriced, 1) for job, _ in sentinels for binding in job.assertions for bound in binding.bounds]
     noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
     expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
     most = sum(most_reasks(grades[suite] - with_history[suite], askable.lead(suite).votes) for suite in noises)
     most += with_history.total() * (MOST_ASKS - 1)
     each = again / askable.grades if askable.grades else 0.0
-    usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most)
+    usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most + sum(cost for _, cost in spare))
     models = tuple(name for name, model in unpriced.items() if model.names_model)
     silent = tuple(name for name, model in unpriced.items() if not model.names_model)
-    return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent)
+    return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent, sum(calls for calls, _ in spare))
 
 
 def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
     """The estimate, a line each, beside what the run may take."""
     yield f"target: {many(found.target, 'call')}"
     yield f"grader: {many(found.grader, 'call')}"
+    if found.sentinels:
+        yield f"sentinels: {many(found.sentinels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     if found.usd is None or found.most_usd is None:
         yield f"cost: {'; '.join(('unknown', *_unknown(found)))}"

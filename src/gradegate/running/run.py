@@ -9,11 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from gradegate.deciding.gate import decide
 from gradegate.deciding.waves import Place as Position
 from gradegate.errors import Terminated
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
-from gradegate.planning.job import Plan
+from gradegate.planning.job import Job, Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
 from gradegate.running import converse, rows
@@ -27,8 +28,9 @@ from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.rounds import Asked, Place, Rounds, by_job
+from gradegate.values.account import SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
-from gradegate.values.result import Outcome, Row, RunResult
+from gradegate.values.result import Grade, Outcome, Row, RunResult
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
@@ -42,13 +44,13 @@ def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -
 
 
 def first_asks(
-    plan: Plan, client: Client, reask: int, only: Collection[int], watch: Watch = lambda _: None
+    plan: Plan, client: Client, reask: int, only: Collection[int], watch: Watch = lambda _: None, sentinels: bool = False
 ) -> tuple[Mapping[Place, Asked], Account]:
-    """The answers to the jobs of these indexes, with comparisons; no failure is asked again.
+    """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
 
     Jobs of one conversation, and those that are compared with one another, are all among them or none.
     """
-    return _Run(plan, client, reask, watch).first(only)
+    return _Run(plan, client, reask, watch).first(only, sentinels)
 
 
 def further_asks(
@@ -83,6 +85,7 @@ class _Run:
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._compared: set[Place] = set()  # the first answer of each comparison that was made
         self._lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # what target and graders took and no row has
+        self._sentinels: list[SentinelAsk] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
 
@@ -91,13 +94,41 @@ class _Run:
             self._ask_first(None)
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
+            if self._plan.sentinels and not self._no_more() and (self._plan.sentinels.always or self._is_missed(self._gathered)):
+                self._ask_sentinels()
 
         self._until_stopped(ask)
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
-    def first(self, only: Collection[int]) -> tuple[Mapping[Place, Asked], Account]:
-        self._until_stopped(lambda: self._ask_first(only))
+    def _is_missed(self, gathered: Gathered) -> bool:
+        """Whether a blocking rule is, as things stand."""
+        decision = decide(gathered.result("", self._account()), self._plan.policies)
+        return any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+
+    def _ask_sentinels(self) -> None:
+        """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
+        asks: list[tuple[bool, Sequence[Grade]]] = []
+
+        def ask(sentinel: tuple[Job, bool]) -> None:
+            job, label = sentinel
+            answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
+            asks.append((label, () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)))
+
+        self._in_threads(ask, self._plan.sentinels.jobs if self._plan.sentinels else ())
+        self._lost = self._lost[0], self._lost[1] + sum((grade.usage for _, grades in asks for grade in grades), NO_USAGE)
+        for label, grades in asks if not self._no_more() else ():
+            outcome = grades[0].outcome if grades else Outcome.ERROR
+            model = next((grade.model for grade in grades if grade.model), "")
+            self._sentinels.append(SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS))
+
+    def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
+        def ask() -> None:
+            self._ask_first(only)
+            if sentinels and not self._no_more():
+                self._ask_sentinels()
+
+        self._until_stopped(ask)
         self._leave_uncompared()
         return dict(answered(self._plan, self._rounds, self._answers.get, self._why, only)), self._account()
 
@@ -160,6 +191,7 @@ class _Run:
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
+            sentinels=tuple(sorted(self._sentinels, key=lambda it: it.model)),
         )
 
     def _no_more(self) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from gradegate.deciding.agreement import Calibration, Judged
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.errors import ConfigError, Mistake
-from gradegate.planning.job import Job, Plan
+from gradegate.errors import ConfigError
 from gradegate.planning.load import Located
 from gradegate.planning.planner import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
-from gradegate.steps import calibration_reports, labels
+from gradegate.steps import calibration_reports, labels, sentinels
 from gradegate.steps.labels import Selected
 from gradegate.steps.session import Progress, Session
 from gradegate.values.settings import Settings
@@ -33,17 +31,24 @@ class Calibrated:
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     calibration_reports.check_outputs(settings.outputs)
+    settings, kept = replace(settings, sentinels=""), settings.sentinels  # which is written, and not read
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
     selected: list[Selected] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        planned, chosen = labels.select(*labels.read(path, settings), suites, asks)
+        found, wrong = labels.read(path, settings)
+        planned, chosen, unfit = labels.select(found, suites, asks)
         selected.extend(chosen)
-        return planned
+        suite = planned[0].suite
+        return [replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong, *unfit))), *planned[1:]]
 
-    session = Session.begin(settings, settings.outputs, choose=choose, inputs=[(settings.cwd / path).resolve()])
-    prepared = replace(session.prepared, plan=_plan(session.prepared.plan, selected, asks))
+    session = Session.begin(settings, [*settings.outputs, *filter(None, [kept])], choose=choose, inputs=[(settings.cwd / path).resolve()])
+    # Without a rule nothing is asked again: each ask is to be held against its label.
+    plan = replace(session.prepared.plan, jobs=labels.jobs_of(session.prepared.plan, selected, asks), policies=())
+    if kept:
+        sentinels.check(selected, plan)
+    prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
@@ -53,6 +58,8 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
         judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asks_model))
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(calibration_reports.as_json, found))
+    if kept and found.overall.agreement.count:
+        documents[kept] = partial(sentinels.document, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
     return Calibrated(found, map(prepared.seal, calibration_reports.console(found).parts), failures)
 
@@ -64,22 +71,3 @@ def exit_code(calibration: Calibration) -> int:
     if sum(calibration.overall.table):
         return PASS
     return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
-
-
-def _plan(plan: Plan, selected: Sequence[Selected], asks: int) -> Plan:
-    """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
-    of_case: dict[int, list[Job]] = defaultdict(list)
-    for job in plan.jobs:
-        of_case[id(job.case)].append(job)
-    what = "its case has several values of a variable, and the label does not say which"
-    vague = [it.label.origin for it in selected if len(of_case[id(it.case)]) > 1]
-    if vague:
-        raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
-    every = tuple(
-        # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(of_case[id(it.case)][0], repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
-        for ask in range(asks)
-        for it in selected
-    )
-    # Without a rule nothing is asked again: each ask is to be held against its label.
-    return replace(plan, jobs=every, policies=())

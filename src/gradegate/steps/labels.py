@@ -16,6 +16,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines
 from gradegate.files.workspace import Workspace
 from gradegate.grading.grader import GRADERS
+from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.recording.fields import strange
 from gradegate.values.settings import Settings
@@ -68,11 +69,18 @@ def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
         return [], list(e.mistakes)
 
 
+def agreement(content: bytes, name: str) -> float | None:
+    """The share of labels that the grader agreed with, where the first line of a file says it."""
+    rows, _ = jsonlines.readable(content, name)
+    share = rows[0].get("agreement") if rows else None
+    return share if isinstance(share, float) or type(share) is int else None
+
+
 def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
-    """The labels and mistakes of a file of that name."""
+    """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
     rows, found = jsonlines.readable(content, name)
     labels = []
-    for row in rows:
+    for row in rows[1:] if rows and rows[0].keys() == {"agreement"} else rows:
         origin = Origin(name, row.line)
         if what := strange(row):
             found.append(Mistake(what, origin, "write plain JSON"))
@@ -101,12 +109,10 @@ class Selected:
     earlier: int = 0
 
 
-def select(
-    labels: Iterable[Label], mistakes: Iterable[Mistake], suites: Sequence[Located], asks: int
-) -> tuple[list[Located], list[Selected]]:
+def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tuple[list[Located], list[Selected], list[Mistake]]:
     """The suites with the cases that labels are about, each answered ``asks`` times, and the labels in the order of those cases.
 
-    A label that fits no case, or several, becomes a mistake of the first suite, beside those that there are.
+    A label that fits no case, or several, is a mistake.
     """
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
     for number, located in enumerate(suites):
@@ -116,7 +122,7 @@ def select(
     found: dict[int, list[Selected]] = defaultdict(list)
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
-    wrong = list(mistakes)
+    wrong: list[Mistake] = []
     for label in labels:
         try:
             number, case = _case(label, named[label.description])
@@ -131,10 +137,24 @@ def select(
         except ConfigError as e:
             wrong += e.mistakes
     planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
-    if wrong:
-        suite = planned[0].suite
-        planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong)))
-    return planned, [selected for number in range(len(suites)) for selected in found[number]]
+    return planned, [selected for number in range(len(suites)) for selected in found[number]], wrong
+
+
+def jobs_of(plan: Plan, selected: Sequence[Selected], asks: int) -> tuple[Job, ...]:
+    """The jobs of all asks, the first ask of every output before any second one. Raises ConfigError."""
+    of_case: dict[int, list[Job]] = defaultdict(list)
+    for job in plan.jobs:
+        of_case[id(job.case)].append(job)
+    what = "its case has several values of a variable, and the label does not say which"
+    vague = [it.label.origin for it in selected if len(of_case[id(it.case)]) > 1]
+    if vague:
+        raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
+    return tuple(
+        # The conversation of an output is its case's: none of the other outputs was said before it.
+        replace(of_case[id(it.case)][0], repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
+        for ask in range(asks)
+        for it in selected
+    )
 
 
 def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:

@@ -146,4 +146,5 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
         if caches
         else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
+        sentinels=tuple(ask for it in accounts for ask in it.sentinels),
     )

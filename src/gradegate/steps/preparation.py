@@ -28,6 +28,7 @@ from gradegate.reporting.powers import line, warnings
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.running.powers import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
+from gradegate.steps.sentinels import mistakes, with_sentinels
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 
@@ -99,9 +100,13 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 def _prepared(settings: Settings, suites: list[Located], base: Base | None, apart: bool) -> Prepared:
     """``apart``: the cases are not those that the rules are about."""
     client = build_client(settings, suites)
-    own, answers = _planned(suites, settings, client)
+    try:
+        own, answers = _planned(suites, settings, client)
+    except ConfigError as e:
+        raise ConfigError(*e.mistakes, *([] if apart else mistakes(suites))) from e
     planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, suites)
-    planned = planned if apart else with_powers(planned)
+    if not apart:
+        planned = with_powers(with_sentinels(planned, suites, settings, client, base))
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(changes_of(base, own, suites, settings), hide) if base else NO_CHANGES

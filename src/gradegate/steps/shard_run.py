@@ -38,7 +38,7 @@ def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
     """Ask the shard's jobs once."""
     plan = prepared.plan
     only = jobs_of(plan.jobs, settings.shard or (1, 1))
-    asked, account = first_asks(plan, prepared.client, settings.reask, only, watch)
+    asked, account = first_asks(plan, prepared.client, settings.reask, only, watch, sentinels=(settings.shard or (1, 1))[0] == 1)
     failed = sum(it.row.outcome is Outcome.FAIL for it in asked.values())
     records = (answer_record(place, it, plan.jobs[place[0]], prepared.hide) for place, it in asked.items())
     return _found(prepared, records, account, len(asked), failed)

@@ -126,6 +126,39 @@ class BaselineReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SentinelAsk:
+    """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
+
+    model: str  # as the reply names it
+    label: bool
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraderCheck:
+    """One grader beside the labels."""
+
+    model: Annotated[str, "As its replies name it."]
+    verdicts: int
+    agree: int
+    p: Annotated[float | None, "The chance of so few, had it not moved; null below 5 verdicts."] = None
+    moved: bool = False
+    lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelReport:
+    """What graders say of the sentinels: labelled outputs that show whether a grader has moved."""
+
+    verdicts: int = 0
+    agree: int = 0
+    agreement: Annotated[float, "How often graders agreed with labels when that was measured."] = 0.0
+    p: Annotated[float | None, "Of the grader that is least likely not to have moved; null below 5 verdicts."] = None
+    moved: Annotated[bool, "At p of at most 0.01."] = False
+    graders: tuple[GraderCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DerivedMetric:
     """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
 

@@ -9,7 +9,17 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from gradegate.errors import Origin
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
+from gradegate.values.account import (
+    AskedModel,
+    BaselineReport,
+    BudgetReport,
+    CacheReport,
+    ConfirmReport,
+    DerivedMetric,
+    KeyUse,
+    Made,
+    SentinelReport,
+)
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import NO_USAGE, Increase, Took, Transcript, Turn, Usage
 from gradegate.values.history import HistoryReport, PastVotes
@@ -255,6 +265,7 @@ class RunResult:
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
+    sentinels: SentinelReport | None = None  # None where none were asked
     powers: tuple[Power, ...] = ()  # of all rules of all policies, in order
 
     @property

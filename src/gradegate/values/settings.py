@@ -162,6 +162,9 @@ class Settings:
         more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH,
         help="writes `history` with the votes of this run, in runs of the default branch and on your own machine")
+    sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
+        help="labelled outputs that show whether the grader has moved, in place of those of the gate; `gradegate calibrate` "
+             "writes them")
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the prompts of that "
              "checkout are asked in the same run)")

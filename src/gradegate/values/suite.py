@@ -281,6 +281,16 @@ NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
+class SentinelFile:
+    """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
+
+    name: str
+    content: bytes
+    agreement: float | None = None
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
 
@@ -297,6 +307,7 @@ class Policy:
     confirm: str = "grader"
     noise: float = NOISE
     second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
+    sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 
