@@ -172,8 +172,7 @@ class RuleKeys(_Keys):
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
     runs: RunsKeys | None = None
     max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
-    max_latency_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
-    max_latency_increase_seconds: Annotated[Number, Field(ge=0)] | None = None
+    max_latency_increase: Annotated[Number, Field(ge=0)] | None = None
 
 
 class IgnoreKeys(_Keys):
@@ -293,11 +292,8 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     PromptKeys: ("prompt", "into a prompt"),
     CommandLineKeys: ("command line", ""),
 }
-# Of a rule, one of which it has.
-LIMITS = tuple(
-    "min-pass-rate min-score max-new-failures max-drop max-cost-increase max-latency-increase max-latency-increase-seconds".split()
-)
-_SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "max-latency-increase", "ignore-up-to", "confidence", "threshold")
+LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "max-cost-increase", "max-latency-increase")  # a rule has one
+_SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "ignore-up-to", "confidence", "threshold")
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.

@@ -58,6 +58,6 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         Select(**keys.select.model_dump()),
         suite=desk.file,
         origin=origin,
-        **keys.model_dump(exclude={"name", "select", "runs"}),
         runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
+        **keys.model_dump(exclude={"name", "select", "runs"}),
     )

@@ -50,19 +50,13 @@ def _quantile(share: float) -> float:
 
 
 def student(freedom: int) -> float:
-    """Student's t that differs from 0 by so much in 1 % of samples, either way; within 0.3 % from 4 degrees of freedom on.
+    """Student's t that differs from 0 by so much in 1 % of samples, either way; at most 1.5 % too large from 4 degrees of freedom on.
 
-    M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.5.
+    D. B. Peizer, J. W. Pratt, "A normal approximation for binomial, F, beta, and other common, related tail probabilities",
+    JASA 63 (1968), 1416-1456, turned round.
     """
-    z = _quantile(0.995)
-    terms: tuple[float, ...] = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return math.fsum(term / freedom**power for power, term in enumerate(terms))
+    spread = _quantile(0.995) / (freedom - 2 / 3 + 0.1 / freedom)
+    return math.sqrt(freedom * math.expm1(spread**2 * (freedom - 5 / 6)))
 
 
 def tail(least: int, count: int, chance: float) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.confirmations import AskedAgain, left_undone
-from gradegate.deciding.pace import increases, limits, seen_by
+from gradegate.deciding.pace import increases, limits
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
@@ -66,11 +66,10 @@ def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | 
     rule = result.rule
     if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
         result = replace(result, reason="")
-    if rule.paced:
-        seen = seen_by(rule, rows)
-        cost, latency = increases(seen)
+    if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
+        cost, latency = increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
-        for outcome, reason, noise in limits(result, sum(row.undone for row in seen)):
+        for outcome, reason, noise in limits(result, rows):
             result = _joined(replace(result, within_noise=result.within_noise or noise), outcome, reason)
     if not rule.beside_base:
         return result

@@ -307,11 +307,8 @@ def required(result: RuleResult) -> str:
         parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    if rule.max_cost_increase is not None:
-        parts.append(f"at most {percent(rule.max_cost_increase)} dearer")
-    shares = [f"at most {percent(rule.max_latency_increase)} slower"] if rule.max_latency_increase is not None else []
-    seconds = rule.max_latency_increase_seconds
-    parts += [*shares, *([f"at most {figure(seconds)} s slower"] if seconds is not None else [])]
+    parts += [f"at most {percent(share)} dearer"] if (share := rule.max_cost_increase) is not None else []
+    parts += [f"at most {seconds:g} s slower"] if (seconds := rule.max_latency_increase) is not None else []
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 

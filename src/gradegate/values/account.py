@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from gradegate.values.conversation import Increase
 from gradegate.values.suite import NO_LIMITS, NOISE, Limits
 
 
@@ -100,20 +101,6 @@ class ConfirmReport:
     not_asked_again: int = 0
     asks: int = 0
     pre_existing: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Increase:
-    """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
-
-    The difference lies between ``low`` and ``high`` in 99 % of runs; None where there are too few answers to say.
-    """
-
-    compared: int
-    base: float
-    here: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

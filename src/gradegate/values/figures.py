@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from decimal import ROUND_DOWN, Decimal
 
-from gradegate.values.account import Increase
-from gradegate.values.conversation import Readings, Usage
+from gradegate.values.conversation import Increase, Readings, Usage
 
 _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 
@@ -84,22 +83,14 @@ def dearer(cost: Increase) -> str:
 
 
 def slower(latency: Increase) -> str:
-    """``0.4 s slower (-20 ms to 0.9 s, within noise)``."""
-    return _more(latency, duration, "slower", "faster")
-
-
-def duration(seconds: float) -> str:
-    """``0.4 s``, ``20 ms``."""
-    return f"{figure(seconds, 2)} s" if abs(seconds) >= 0.1 else f"{round(seconds * 1000)} ms"
+    """``0.40 s slower (-0.10 s to 0.90 s, within noise)``."""
+    return _more(latency, lambda seconds: f"{seconds:,.2f} s", "slower", "faster")
 
 
 def _more(by: Increase, show: Callable[[float], str], more: str, less: str) -> str:
     change = by.here - by.base
-    said = f"{show(abs(change))} {more if change >= 0 else less}"
-    if by.low is None or by.high is None:
-        return said
     noise = ", within noise" if by.low <= 0 <= by.high and change else ""
-    return f"{said} ({show(by.low)} to {show(by.high)}{noise})"
+    return f"{show(abs(change))} {more if change >= 0 else less} ({show(by.low)} to {show(by.high)}{noise})"
 
 
 def spent(usage: Usage, unanswered: int = 0) -> str:

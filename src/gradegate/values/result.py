@@ -9,19 +9,9 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from gradegate.errors import Origin
-from gradegate.values.account import (
-    AskedModel,
-    BaselineReport,
-    BudgetReport,
-    CacheReport,
-    ConfirmReport,
-    DerivedMetric,
-    Increase,
-    KeyUse,
-    Made,
-)
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import NO_CHANGES, GateChanges
-from gradegate.values.conversation import NO_USAGE, Took, Transcript, Turn, Usage
+from gradegate.values.conversation import NO_USAGE, Increase, Took, Transcript, Turn, Usage
 from gradegate.values.history import HistoryReport, PastVotes
 from gradegate.values.suite import NOWHERE, CaseRuns, Held, Note, Rule, nothing
 

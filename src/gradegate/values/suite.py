@@ -250,8 +250,7 @@ class Rule:
     max_drop: float | None = None  # of the share of cases that pass, against the base
     runs: Runs | None = None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
-    max_latency_increase: float | None = None  # of the seconds of an answer, as a share of the base's
-    max_latency_increase_seconds: float | None = None
+    max_latency_increase: float | None = None  # of an answer, in seconds
 
     @property
     def own(self) -> bool:
@@ -262,11 +261,6 @@ class Rule:
     def judges(self) -> bool:
         """Whether it looks at verdicts, and not at cost and latency alone."""
         return self.own or self.beside_base
-
-    @property
-    def paced(self) -> bool:
-        """Whether it looks at cost or latency beside the base."""
-        return (self.max_cost_increase, self.max_latency_increase, self.max_latency_increase_seconds) != (None, None, None)
 
     @property
     def beside_base(self) -> bool:
