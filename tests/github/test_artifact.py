@@ -105,7 +105,9 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
 
     llm.reply, good = (lambda path, body: (500, "down")), llm.reply
-    assert repository.push(4, timeout="1", retries="0").outputs["artifact"] == ""  # what could not be decided is nothing to compare with
+    assert (
+        repository.push(4, timeout="1", retries="0").outputs.get("artifact") is None
+    )  # what could not be decided is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
     assert outcome(repository.push(6)) == ("pass", "0")
@@ -148,7 +150,11 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     assert (read() or {})["grades"] == 1
     repository.push(3, history="auto")
     assert votes() == ["P", "P"]
-    repository.propose(4, history="auto")
+    github.trouble("GET", 502, times=9, path="/actions/")
+    lost = repository.push(4, history="auto")  # it cannot tell what there is, and leaves nothing in its place
+    assert ("artifact" in lost.outputs, "so this run leaves nothing for later ones" in repository.notes()) == (False, True)
+    github.troubles.clear()
+    repository.propose(8, history="auto")
     repository.push(5, "one", history="auto")
     assert votes()[:2] == ["P", "P"]
     assert set(votes()[2]) == {"F"}
@@ -184,6 +190,13 @@ def bomb(github: FakeGitHub) -> None:
     github.left(1, name, bytes(packed))
 
 
+def torn(github: FakeGitHub) -> None:
+    """The first file is whole, the second is not."""
+    name = github.artifacts.pop()[1]["name"]
+    packed = zipped({"results.json": b"{}", "history.jsonl": b"votes" * 99})
+    github.left(1, name, packed.replace(packed[packed.rfind(b"PK\3\4") + 43 :][:4], b"\0\0\0\0", 1))
+
+
 def many(github: FakeGitHub) -> None:
     name = github.artifacts.pop()[1]["name"]
     github.left(1, name, zipped({f"{number}.json": b"" for number in range(2000)}))
@@ -201,11 +214,12 @@ REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
     (lambda it: changed(it, digest="sha256:" + "0" * 64), "does not have the digest"),
     (lambda it: changed(it, digest=None), "does not have the digest"),
     (lambda it: changed(it, it.artifacts[0][2][:-1]), "does not have the digest"),
-    (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "cannot be unpacked"),
+    (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "it holds other files than ours"),
     (lambda it: repacked(it, {"/results.json": b"{}"}), "it holds other files than ours"),
     (lambda it: repacked(it, {}), "it holds other files than ours"),
     (lambda it: repacked(it, {"results.json": b"{"}), "cannot be used"),
     (bomb, "it unpacks to more than 512 MiB"),
+    (torn, "cannot be unpacked"),
     (many, "cannot be unpacked"),
     (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
     (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is out of order"),
@@ -239,8 +253,3 @@ def test_two_gates_do_not_meet(key: str, job: str, file: str) -> None:
 def test_auto_is_for_a_job_that_asks_everything(repository: Repository) -> None:
     left = repository.propose(2, shard="1/2")
     assert (left.code, "`baseline: auto` is for a job" in left.log) == (2, True)
-
-
-def test_the_token_goes_to_no_address_without_tls(github: FakeGitHub) -> None:
-    with pytest.raises(artifact.Never, match="not https"):
-        replace(connect({}, "ghs_x"), api="https://api.github.com").download("http://x.test/1", 9)
