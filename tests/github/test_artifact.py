@@ -26,7 +26,7 @@ tests:
   - {description: two, vars: {x: two}, assert: [{type: contains, value: fine}]}
 gate: {rules: [{name: new, max-new-failures: 0}]}
 """
-SHAS = {number: f"{number:x}" * 40 for number in range(1, 10)}
+SHAS = {number: f"{number:x}" * 40 for number in range(1, 16)}
 OWN = ".github/workflows/evals.yml"
 
 
@@ -158,6 +158,14 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     repository.push(5, "one", history="auto")
     assert votes()[:2] == ["P", "P"]
     assert set(votes()[2]) == {"F"}
+    late = github.artifacts.pop()
+    repository.push(9, history="auto")  # at the same time as 5, which it does not see
+    github.artifacts.append(late)
+    repository.push(10, history="auto")
+    assert votes() == ["P"] * 4  # those of 5 are lost, and nothing else
+    repository.push(10, "one", history="auto")  # started again, it takes the place of its first attempt
+    repository.push(11, history="auto")
+    assert [vote[0] for vote in votes()] == ["P", "P", "P", "F", "P"]
     changed(github, expired=True)
     github.artifacts[1:] = []
     repository.propose(6, history="auto")
@@ -199,7 +207,8 @@ def torn(github: FakeGitHub) -> None:
 
 def many(github: FakeGitHub) -> None:
     name = github.artifacts.pop()[1]["name"]
-    github.left(1, name, zipped({f"{number}.json": b"" for number in range(2000)}))
+    packed = zipped({f"{number}.json": b"" for number in range(2000)})
+    github.left(1, name, packed[:-14] + b"\1\0\1\0" + packed[-10:])  # and says that it lists one
 
 
 REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
@@ -220,7 +229,7 @@ REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
     (lambda it: repacked(it, {"results.json": b"{"}), "cannot be used"),
     (bomb, "it unpacks to more than 512 MiB"),
     (torn, "cannot be unpacked"),
-    (many, "cannot be unpacked"),
+    (many, "it does not list one or two files"),
     (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
     (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is out of order"),
     (lambda it: setattr(it, "storage", "http://127.0.0.1:1"), "cannot be reached"),

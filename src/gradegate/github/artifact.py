@@ -94,7 +94,7 @@ def fetched(step: Step) -> Iterator[Step]:
             packed, origin = patiently(step.github, _Source.of(step).newest)
             unpack(packed, Path(folder))
             found |= {name: str(path) for name in run.auto if (path := Path(folder) / FILES[name]).exists()}
-            step.tell(harmless(f"Compared with what {origin} left."))
+            step.tell(harmless(f"Found what {origin} left."))
             why = f"what {origin} left does not hold it"
         except _NothingError as e:
             why = str(e)
@@ -234,5 +234,7 @@ def unpack(packed: bytes, folder: Path) -> None:
             for entry in listed:
                 with archive.open(entry) as source, (folder / entry.filename).open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError) as e:
+    except OSError as e:  # such as a full disk
+        raise Never(f"the artifact of the default branch cannot be written: {e.strerror or e}") from e
+    except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
         raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e
