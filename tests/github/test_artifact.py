@@ -26,7 +26,7 @@ tests:
   - {description: two, vars: {x: two}, assert: [{type: contains, value: fine}]}
 gate: {rules: [{name: new, max-new-failures: 0}]}
 """
-SHAS = {number: f"{number:x}" * 40 for number in range(1, 10)}
+SHAS = {number: f"{number:x}" * 40 for number in range(1, 16)}
 OWN = ".github/workflows/evals.yml"
 
 
@@ -105,7 +105,9 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
 
     llm.reply, good = (lambda path, body: (500, "down")), llm.reply
-    assert repository.push(4, timeout="1", retries="0").outputs["artifact"] == ""  # what could not be decided is nothing to compare with
+    assert (
+        repository.push(4, timeout="1", retries="0").outputs.get("artifact") is None
+    )  # what could not be decided is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
     assert outcome(repository.push(6)) == ("pass", "0")
@@ -148,10 +150,22 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     assert (read() or {})["grades"] == 1
     repository.push(3, history="auto")
     assert votes() == ["P", "P"]
-    repository.propose(4, history="auto")
+    github.trouble("GET", 502, times=9, path="/actions/")
+    lost = repository.push(4, history="auto")  # it cannot tell what there is, and leaves nothing in its place
+    assert ("artifact" in lost.outputs, "so this run leaves nothing for later ones" in repository.notes()) == (False, True)
+    github.troubles.clear()
+    repository.propose(8, history="auto")
     repository.push(5, "one", history="auto")
     assert votes()[:2] == ["P", "P"]
     assert set(votes()[2]) == {"F"}
+    late = github.artifacts.pop()
+    repository.push(9, history="auto")  # at the same time as 5, which it does not see
+    github.artifacts.append(late)
+    repository.push(10, history="auto")
+    assert votes() == ["P"] * 4  # those of 5 are lost, and nothing else
+    repository.push(10, "one", history="auto")  # started again, it takes the place of its first attempt
+    repository.push(11, history="auto")
+    assert [vote[0] for vote in votes()] == ["P", "P", "P", "F", "P"]
     changed(github, expired=True)
     github.artifacts[1:] = []
     repository.propose(6, history="auto")
@@ -184,9 +198,17 @@ def bomb(github: FakeGitHub) -> None:
     github.left(1, name, bytes(packed))
 
 
+def torn(github: FakeGitHub) -> None:
+    """The first file is whole, the second is not."""
+    name = github.artifacts.pop()[1]["name"]
+    packed = zipped({"results.json": b"{}", "history.jsonl": b"votes" * 99})
+    github.left(1, name, packed.replace(packed[packed.rfind(b"PK\3\4") + 43 :][:4], b"\0\0\0\0", 1))
+
+
 def many(github: FakeGitHub) -> None:
     name = github.artifacts.pop()[1]["name"]
-    github.left(1, name, zipped({f"{number}.json": b"" for number in range(2000)}))
+    packed = zipped({f"{number}.json": b"" for number in range(2000)})
+    github.left(1, name, packed[:-14] + b"\1\0\1\0" + packed[-10:])  # and says that it lists one
 
 
 REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
@@ -201,12 +223,13 @@ REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
     (lambda it: changed(it, digest="sha256:" + "0" * 64), "does not have the digest"),
     (lambda it: changed(it, digest=None), "does not have the digest"),
     (lambda it: changed(it, it.artifacts[0][2][:-1]), "does not have the digest"),
-    (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "cannot be unpacked"),
+    (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "it holds other files than ours"),
     (lambda it: repacked(it, {"/results.json": b"{}"}), "it holds other files than ours"),
     (lambda it: repacked(it, {}), "it holds other files than ours"),
     (lambda it: repacked(it, {"results.json": b"{"}), "cannot be used"),
     (bomb, "it unpacks to more than 512 MiB"),
-    (many, "cannot be unpacked"),
+    (torn, "cannot be unpacked"),
+    (many, "it does not list one or two files"),
     (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
     (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is out of order"),
     (lambda it: setattr(it, "storage", "http://127.0.0.1:1"), "cannot be reached"),
@@ -239,8 +262,3 @@ def test_two_gates_do_not_meet(key: str, job: str, file: str) -> None:
 def test_auto_is_for_a_job_that_asks_everything(repository: Repository) -> None:
     left = repository.propose(2, shard="1/2")
     assert (left.code, "`baseline: auto` is for a job" in left.log) == (2, True)
-
-
-def test_the_token_goes_to_no_address_without_tls(github: FakeGitHub) -> None:
-    with pytest.raises(artifact.Never, match="not https"):
-        replace(connect({}, "ghs_x"), api="https://api.github.com").download("http://x.test/1", 9)

@@ -124,7 +124,8 @@ class FakeGitHub:
     def left(self, run: int, name: str, packed: bytes, **about: Any) -> None:
         """Put the artifact of a run there."""
         given = {"size": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}", "expired": False, **about}
-        self.artifacts.append((run, shapes.artifact(len(self.artifacts) + 1, name, **given), packed))
+        self.artifacts.append((run, shapes.artifact(self.next_id, name, **given), packed))
+        self.next_id += 1
 
     def trouble(self, method: str, status: int, message: str = "trouble", **more: Any) -> None:
         """Script an answer out of turn."""

@@ -136,14 +136,14 @@ class Environment:
     @property
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
-        if self.event == "schedule":  # runs at the default branch alone
-            return True
         name, ref = self.default_branch, self.variables.get("GITHUB_REF", "")
-        return self.event in OWN and name != "" and ref == f"refs/heads/{name}"
+        return self.event in (*OWN, "schedule") and name != "" and ref == f"refs/heads/{name}"
 
     @property
     def default_branch(self) -> str:
         """The name of the repository's default branch; empty where the event does not say it."""
+        if self.event == "schedule":  # runs there alone, and has no repository in its payload
+            return self.variables.get("GITHUB_REF", "").removeprefix("refs/heads/")
         try:
             name = self._payload()["repository"]["default_branch"]
         except (OSError, ValueError, RecursionError, LookupError, TypeError):

@@ -65,6 +65,8 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
 
     Raises ConfigError where there is no base, and RuntimeError for links that lead in a circle.
     """
+    if what in settings.auto:  # the Action has put it where nobody else writes
+        return Path(name)
     written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
     places = (written, written.resolve())
     root = root_of(settings) if settings.base else None

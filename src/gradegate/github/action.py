@@ -80,8 +80,8 @@ def _part(step: Step) -> Written:
 
 
 def _run(step: Step) -> int:
-    with fetched(step) as settings:
-        delivered = _delivered(replace(step, settings=replace(step.settings, run=settings)))
+    with fetched(step) as own:
+        delivered = _delivered(own)
     decision = delivered.decision
     code = exit_code(decision)
     if decision.outcome is GateOutcome.NOT_RUN and step.settings.neutral:
@@ -94,7 +94,8 @@ def _run(step: Step) -> int:
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
         warn(step, f"NOT RUN: {decision.reason}.")
-    publish(step, decision, code, documents, delivered.written, keep(step, delivered))
+    publish(step, decision, code, documents, delivered.written)
+    keep(own, delivered)
     return code
 
 

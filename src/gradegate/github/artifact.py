@@ -21,33 +21,30 @@ from typing import Annotated, Any
 from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.access.environment import OWN
 from gradegate.files.bounds import MAX_BASELINE, MIB
 from gradegate.files.replacing import Place, replacing
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import links
-from gradegate.github.publish import Step, warn
+from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import render
 from gradegate.steps.session import Delivered
 from gradegate.values.result import GateOutcome
-from gradegate.values.settings import Settings
 
 RESULTS, HISTORY = "results.json", "history.jsonl"
 FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by the option that reads it
 EVENTS = (*OWN, "schedule")
-RUNS = 10  # of each event that are looked at, newest first
+RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
-_END = b"PK\5\6"  # how the last record of a zip begins; what follows is four numbers, how many entries it lists, and in how many bytes
+_LAST = struct.Struct(
+    "<4s4H2LH"
+)  # the last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment
 _LISTED = 512  # bytes that the list of our files takes at most
 _WORKFLOW = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL)
-
-
-class _Repository(BaseModel):
-    id: int
 
 
 class _Run(BaseModel):
@@ -56,8 +53,8 @@ class _Run(BaseModel):
     path: str
     head_branch: str | None
     head_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
-    repository: _Repository
-    head_repository: _Repository | None = None  # that of a fork may be gone
+    repository: Annotated[int, Field(validation_alias=AliasPath("repository", "id"))]
+    source: Annotated[int | None, Field(validation_alias=AliasPath("head_repository", "id"))] = None  # that of a fork may be gone
 
 
 class _Artifact(BaseModel):
@@ -77,38 +74,47 @@ def artifact_name(environ: Mapping[str, str], key: str) -> str:
     return name if len(name) <= LONGEST else f"gradegate-{words[-1]}"
 
 
+class _NothingError(Never):
+    """There is nothing that later runs would lose if this one began anew."""
+
+
 @contextmanager
-def fetched(step: Step) -> Iterator[Settings]:
-    """The settings of the run with the files that `auto` stands for, which are there until the block ends. What cannot be had, they say."""
+def fetched(step: Step) -> Iterator[Step]:
+    """The step with the files that `auto` stands for, which are there until the block ends. What cannot be had, its settings say.
+
+    Where the reason may pass, nothing is left either: it would take the place of all that earlier runs have left.
+    """
     run = step.settings.run
     if not run.auto:
-        yield run
+        yield step
         return
     with TemporaryDirectory(prefix="gradegate-", dir=run.environ.get("RUNNER_TEMP") or None) as folder:
-        missing = sorted(run.auto)
+        auto, found = run.auto, dict[str, Any]()
         try:
-            source = _Source.of(step)
-            packed, origin = patiently(step.github, source.newest)
+            packed, origin = patiently(step.github, _Source.of(step).newest)
             unpack(packed, Path(folder))
-            step.tell(harmless(f"Compared with what {origin} left."))
+            found |= {name: str(path) for name in run.auto if (path := Path(folder) / FILES[name]).exists()}
+            step.tell(harmless(f"Found what {origin} left."))
             why = f"what {origin} left does not hold it"
-        except Never as e:
+        except _NothingError as e:
             why = str(e)
-        except (ValidationError, LookupError, TypeError):
-            why = "what GitHub says of the runs of the default branch cannot be read"
-        paths = {name: Path(folder) / FILES[name] for name in missing}
-        found: dict[str, Any] = {name: str(path) for name, path in paths.items() if path.exists()}
-        names = " and ".join(f"`{name}: auto`" for name in missing if name not in found)
-        yield replace(run, **found, unfetched=f"there is nothing for {names}: {why}" if names else "")
+        except (Never, ValidationError, LookupError, TypeError) as e:
+            why = str(e) if isinstance(e, Never) else "what GitHub says of the runs of the default branch cannot be read"
+            auto = frozenset()
+            if run.environment.is_default_branch:
+                why += "; so this run leaves nothing for later ones"
+        names = " and ".join(f"`{name}: auto`" for name in sorted(run.auto) if name not in found)
+        unfetched = f"there is nothing for {names}: {why}" if names else ""
+        yield replace(step, settings=replace(step.settings, run=replace(run, **found, auto=auto, unfetched=unfetched)))
 
 
-def keep(step: Step, delivered: Delivered) -> str:
-    """Leave the results where the action's last step uploads them, for a run of the default branch. Gives the artifact's name."""
+def keep(step: Step, delivered: Delivered) -> None:
+    """Leave the files of a run of the default branch where the action's last step uploads them; the output says under which name."""
     decision, run = delivered.decision, step.settings.run
     # What could not be decided is nothing to compare with.
     decided = decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED) and decision.grades.planned
     if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
-        return ""
+        return
     name = artifact_name(step.environ, step.settings.comment_key)
     parts = {RESULTS: render("json", decision, links(step.event, step.environ), delivered.seal).parts}
     parts |= {HISTORY: delivered.history} if "history" in run.auto else {}
@@ -116,10 +122,9 @@ def keep(step: Step, delivered: Delivered) -> str:
         for own, lines in parts.items():
             with replacing(Place(Path(step.environ["RUNNER_TEMP"]), (name, own), shared=True)) as file:
                 file.writelines(lines)
+        set_outputs(step, {"artifact": name})
     except (OSError, KeyError) as e:
         warn(step, f"Nothing is left for later runs to be compared with: {e}.")
-        return ""
-    return name
 
 
 @dataclass(frozen=True)
@@ -136,17 +141,14 @@ class _Source:
     @classmethod
     def of(cls, step: Step) -> _Source:
         """Raises Never where the event or the runner does not say what that takes."""
-        environ, repository = step.environ, step.event.repository
-        workflow = _WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
-        branch = step.settings.run.environment.default_branch
-        if not step.settings.token:
-            raise Never("the input `github-token` is empty")
+        repository, branch = step.event.repository, step.settings.run.environment.default_branch
+        workflow = _WORKFLOW.fullmatch(step.environ.get("GITHUB_WORKFLOW_REF", ""))
         if not workflow or workflow["repository"].lower() != repository.lower():
             raise Never("the workflow is not one of this repository")
-        if not branch:
-            raise Never("the event does not name the default branch")
-        name = artifact_name(environ, step.settings.comment_key)
-        return cls(step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, environ.get("GITHUB_RUN_ID", ""))
+        if not (step.settings.token and branch):
+            raise Never("the event does not name the default branch" if step.settings.token else "the input `github-token` is empty")
+        name, own = artifact_name(step.environ, step.settings.comment_key), step.environ.get("GITHUB_RUN_ID", "")
+        return cls(step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, own)
 
     def newest(self) -> tuple[bytes, str]:
         """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
@@ -160,7 +162,7 @@ class _Source:
                 refused.append(f"what run {run.id} left is not believed: {why}")
             else:
                 return self._packed(artifact, origin), origin
-        raise Never("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
+        raise _NothingError("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
 
     def _runs(self) -> list[_Run]:
         """Runs of the workflow, newest first. Each event is asked for by itself, so that runs of pull requests leave no run out."""
@@ -179,7 +181,7 @@ class _Source:
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""
-        if run.head_repository is None or run.head_repository.id != run.repository.id:
+        if run.source != run.repository:
             return "it ran for a fork"
         if run.event not in EVENTS:
             return f"it ran for the event {run.event}"
@@ -195,13 +197,16 @@ class _Source:
 
     def _packed(self, artifact: _Artifact, origin: str) -> bytes:
         if artifact.expired:
-            raise Never(f"what {origin} left has expired")
+            raise _NothingError(f"what {origin} left has expired")
         if artifact.size_in_bytes > MOST_PACKED:
-            raise Never(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
+            raise _NothingError(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
         answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
         if answer.status != 302 or "location" not in answer.headers:
             raise Never(f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})")
-        packed = self.github.download(answer.headers["location"], MOST_PACKED)
+        place = answer.headers["location"]
+        if not place.startswith(f"{self.address.partition(':')[0]}:"):
+            raise Never("GitHub leads to an address that is not https")
+        packed = self.github.send("GET", place, elsewhere=MOST_PACKED).body
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
             raise Never(f"what {origin} left does not have the digest that GitHub has of it")
         return packed
@@ -216,10 +221,9 @@ class _Source:
 
 def unpack(packed: bytes, folder: Path) -> None:
     """Write the files of an artifact into a folder. Raises Never for an archive that holds anything but ours, or too much."""
-    start = packed.rfind(_END)
     try:
-        entries, size = struct.unpack("<HL", packed[start + 10 : start + 16])
-        if start < 0 or entries > len(FILES) or size > _LISTED or packed[start - 20 : start].startswith(b"PK\6\7"):
+        mark, *_, entries, size, _, comment = _LAST.unpack(packed[-_LAST.size :])
+        if mark != b"PK\5\6" or entries > len(FILES) or size > _LISTED or comment or packed[-42:-38] == b"PK\6\7":  # zip64
             raise BadZipFile("it does not list one or two files")
         with ZipFile(BytesIO(packed)) as archive:
             listed = archive.infolist()
@@ -230,5 +234,7 @@ def unpack(packed: bytes, folder: Path) -> None:
             for entry in listed:
                 with archive.open(entry) as source, (folder / entry.filename).open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError) as e:
-        raise Never(f"the artifact of the default branch cannot be unpacked: {e}") from e
+    except OSError as e:  # such as a full disk
+        raise Never(f"the artifact of the default branch cannot be written: {e.strerror or e}") from e
+    except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
+        raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e

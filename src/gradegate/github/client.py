@@ -19,7 +19,6 @@ T = TypeVar("T")
 API_VERSION = "2022-11-28"
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
-DOWNLOAD = 120.0  # seconds
 SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
 
@@ -56,38 +55,24 @@ class GitHub:
     patience: float = PATIENCE
     pause: Callable[[float], object] = time.sleep
 
-    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """One request. Raises Later for outages and rate limits, Never when there is no answer at all."""
-        headers = {
-            "Accept": "application/vnd.github+json",
-            "Authorization": f"Bearer {self.token}",
-            "User-Agent": f"gradegate/{__version__}",
-            "X-GitHub-Api-Version": API_VERSION,
-        }
-        answer = self._sent(method, url, headers, body)
-        if _limited(answer):
-            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
-        return answer
+    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None, elsewhere: int = 0) -> Response:
+        """One request. Raises Later for outages and rate limits, Never when there is no answer at all.
 
-    def download(self, url: str, most: int) -> bytes:
-        """A file where GitHub's reply led to: another host, which is not given the token. Raises Later and Never."""
-        if self.api.startswith("https:") and not url.startswith("https:"):
-            raise Never("GitHub leads to an address that is not https")
-        answer = self._sent("GET", url, {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}"}, None, DOWNLOAD, most)
-        if answer.status != 200:
-            raise Never(f"{answer.host} does not hand out the file ({answer.status})")
-        return answer.body
-
-    def _sent(
-        self, method: str, url: str, headers: Mapping[str, str], body: object, seconds: float | None = None, most: int = MAX_BODY
-    ) -> Response:
+        ``elsewhere``: how many bytes may come from where a reply led to, another host, which is given no token.
+        """
+        headers = {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}"}
+        if not elsewhere:
+            own = {"Accept": "application/vnd.github+json", "Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": API_VERSION}
+            headers |= own
         try:
-            answer = self.client.send(method, url, headers=headers, body=body, timeout=seconds, most=most)
+            answer = self.client.send(method, url, headers=headers, body=body, most=elsewhere or MAX_BODY)
         except ProviderError as e:
             passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
             raise Later(f"{answer.host} is out of order ({answer.status}: {said(answer)})")
+        if _limited(answer):
+            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
         return answer
 
 

@@ -69,12 +69,8 @@ def outputs() -> tuple[str, ...]:
     return ("outcome", "exit-code", *COUNTED, "overturned", "flaky", "moved", "comment-url", "open", "artifact", *paths)
 
 
-def publish(
-    step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path], artifact: str = ""
-) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files, ``artifact`` the name of what is to be uploaded.
-
-    Returns the outputs that were set.
+def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
+    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
 
     Whatever fails is said and left at that.
     """
@@ -83,7 +79,7 @@ def publish(
         step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
-    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url, "artifact": artifact}
+    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
@@ -91,7 +87,7 @@ def publish(
         report = report_of(os.fspath(path))
         if report is not None and report.path_output:
             paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
-    return _set_outputs(step, {**values, **paths})
+    return set_outputs(step, {**values, **paths})
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -109,7 +105,7 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
     _summarise(step, text)
     findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
     url = _comment(step, text, True, findings)
-    return _set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
+    return set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
 
 
 def publish_part(step: Step, written: Written) -> int:
@@ -117,7 +113,7 @@ def publish_part(step: Step, written: Written) -> int:
     for problem in written.problems:
         warn(step, problem)
     step.tell(harmless(written.said))
-    _set_outputs(step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)})
+    set_outputs(step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)})
     return written.code
 
 
@@ -170,7 +166,8 @@ def _counts(decision: Decision) -> dict[str, str]:
     return {**values, "moved": str(sentinels is not None and sentinels.moved).lower()}
 
 
-def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
+def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
+    """Set outputs of the step that are safe in a shell, and warn of the others. Returns those that were set."""
     safe, unsafe = workflow.safe_outputs(values)
     if unsafe:
         warn(step, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")

@@ -42,10 +42,7 @@ CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
 AUTO = "auto"  # in place of a file: the Action finds it
-_IN_BASE = (
-    "A path inside the repository is read from `base`. `auto` fetches what the default branch's last run left, and leaves what each run of "
-    "the default branch finds (docs/baseline.md); the job needs `actions: read`."
-)
+_IN_BASE = "A path inside the repository is read from `base`. `auto` finds what the default branch left (docs/baseline.md)."
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
 _EVENT = "it is about a pull request, which the command line does not know"
