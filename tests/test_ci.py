@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from support.each import each
+from support.each import each, table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -140,15 +140,7 @@ def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 
-@each(
-    "command",
-    [
-        ("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"),
-        ("zizmor", "--offline", "--no-progress", "--no-config", "--persona=pedantic", ".github/dependabot.yml"),
-        ("hadolint", ".github/base/Dockerfile"),
-    ],
-    ids=lambda command: str(command[0]),
-)
+@each("command", table(__file__, "what_keeps_us_up_to_date_is_valid"))
 def test_what_keeps_us_up_to_date_is_valid(command: tuple[str, ...]) -> None:
     program = Path(sys.executable).with_name(command[0])
     done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.each import each
+from support.each import each, table
 
 FILE = Path(__file__).resolve().parent.parent / "scripts" / "mutate.py"
 SPEC = importlib.util.spec_from_file_location("mutate", FILE)
@@ -15,29 +15,10 @@ sys.modules["mutate"] = mutate  # where its dataclass looks for its annotations
 SPEC.loader.exec_module(mutate)
 
 
-@each(
-    ("line", "changed"),
-    [
-        ("x = a < b", {"x = (a <= b)"}),
-        ("x = a and b", {"x = (a or b)"}),
-        ("x = not a", {"x = (a)"}),
-        ("x = 3", {"x = (4)"}),
-        ("x = 0.5", {"x = (0.501)"}),
-        ("x = True", {"x = (False)"}),
-        ("x = a + b", {"x = (a - b)"}),
-        ("x = a if b else c", {"x = (c if b else a)"}),
-        ("x = a[:n]", {"x = (a[1:n])", "x = (a[:n + 1])"}),
-        ("def f(): return a, b", {"def f(): return ((b, a))"}),
-        ("def f(): return a", {"def f(): return (None)"}),
-        ("x = 'ü' * 2", {"x = ('ü' / 2)", "x = 'ü' * (3)"}),
-        ("x: list[1] = y", set()),
-        ("x = f'{a < b}'", set()),
-        ("@dataclass(frozen=True)\nclass X: ...", set()),
-    ],
-)
+@each(("line", "changed"), table(__file__, "what_is_changed"))
 def test_what_is_changed(line, changed):
     source = line.encode()
-    assert {mutation.apply(source).decode() for mutation in mutate.mutations(Path("m.py"), source)} == changed
+    assert {mutation.apply(source).decode() for mutation in mutate.mutations(Path("m.py"), source)} == set(changed)
 
 
 def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():

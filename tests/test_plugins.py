@@ -11,35 +11,7 @@ from gradegate.grading.grader import GRADERS
 from support.each import each, table
 from support.graded import Script, config, mistakes
 
-GRADER = '''
-"""is-short: so many words, and a model that agrees."""
-
-from gradegate.values.conversation import Transcript
-from gradegate.grading.metrics import verdicts
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
-from gradegate.grading.judge import Judge
-from gradegate.values.result import Verdict
-
-FORM = verdicts.single(line=verdicts.YES_NO_LINE)
-
-
-@GRADERS.register("is-short")
-@options
-class IsShort(Grader):
-    """The answer has at most so many words."""
-
-    scoring = Scoring(0.5)
-    asks = Asks(("text",))
-
-    value: int
-    bonus: float = 0.0
-
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0, and the bonus where the model agrees."""
-        short = len(transcript.output.split()) <= self.value
-        agrees = judge.ask("llm-rubric", FORM, output=transcript.output, rubric="is short")
-        return Verdict(float(short) + self.bonus * (agrees.verdict == "yes"), None, f"at most {self.value} words: {short}")
-'''
+GRADER = table(__file__, "GRADER")
 
 
 @pytest.fixture

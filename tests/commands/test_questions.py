@@ -10,6 +10,7 @@ import pytest
 from gradegate.commands.choices import Choices
 from gradegate.commands.questions import completed
 from gradegate.errors import ConfigError
+from support.each import each, table
 
 
 def asked(*typed, **given):
@@ -27,20 +28,9 @@ def asked(*typed, **given):
     return choices, questions
 
 
-@pytest.mark.parametrize(
-    ("typed", "choices"),
-    [
-        (["", "", ""], Choices("prompt", "openai:chat:MODEL", "openai:chat:MODEL")),
-        (["rag", "openai:chat:m", ""], Choices("rag", "openai:chat:m", "openai:chat:m")),
-        (["5", "anthropic", "m", "openai:chat:j"], Choices("chatbot", "anthropic:m", "openai:chat:j")),
-        (["2", "", "google", ""], Choices("application", "http://127.0.0.1:8000/ask", "google:MODEL")),
-        (["3", "openai:chat:j"], Choices("answers", "", "openai:chat:j")),
-        (["9", "what", " RAG ", "openai:chat:", "m", ""], Choices("rag", "openai:chat:m", "openai:chat:m")),
-        (["", "opnai", "openai:chat:m", ""], Choices("prompt", "openai:chat:m", "openai:chat:m")),
-    ],
-)
+@each(("typed", "choices"), table(__file__, "what_is_typed_is_chosen"))
 def test_what_is_typed_is_chosen(typed, choices):
-    assert asked(*typed)[0] == choices
+    assert asked(*typed)[0] == Choices(*choices)
 
 
 def test_what_the_command_line_says_is_not_asked():
@@ -78,14 +68,6 @@ def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
     assert "role-adherence" in (tmp_path / "promptfooconfig.yaml").read_text()
 
 
-@pytest.mark.parametrize(
-    ("typed", "choices"),
-    [
-        (["2", "ftp://a", "https:///b", "http://c:99999/", "https://u:p@d/", "http://[::1]:8000/e", ""],
-         Choices("application", "http://[::1]:8000/e", "openai:chat:MODEL")),
-        (["", 'openai:chat:a"b', "openai:chat:m", ""], Choices("prompt", "openai:chat:m", "openai:chat:m")),
-        (["", "https://a.test/b", "openai:chat:m", ""], Choices("prompt", "openai:chat:m", "openai:chat:m")),
-    ],
-)  # fmt: skip
+@each(("typed", "choices"), table(__file__, "what_no_file_can_hold_is_asked_again_at_once"))
 def test_what_no_file_can_hold_is_asked_again_at_once(typed, choices):
-    assert asked(*typed)[0] == choices
+    assert asked(*typed)[0] == Choices(*choices)

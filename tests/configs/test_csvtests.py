@@ -26,15 +26,7 @@ def test_an_empty_cell_asserts_nothing(cell):
     assert assertions(cell) == []
 
 
-@each(
-    ("cell", "code"),
-    [
-        ("javascript: output.length > 1", "output.length > 1"),
-        ("fn:output === 'a:b'", "output === 'a:b'"),
-        ("eval:1", "1"),
-        ("file://checks.js:name", "file://checks.js:name"),
-    ],
-)
+@each(("cell", "code"), table(__file__, "a_cell_may_be_javascript"))
 def test_a_cell_may_be_javascript(cell, code):
     assert assertions(cell) == [{"type": "javascript", "value": code}]
 
@@ -72,26 +64,10 @@ def test_rows_may_be_short_or_empty_or_go_over_lines():
     assert read("") == read("a,b\n") == []
 
 
-@each(
-    ("content", "words"),
-    [
-        (b"a,b\n1,2\n1,2,3\n", "t.csv:3: the row has 3 cells for 2 columns"),
-        (b'a\n1\n"2\n', "t.csv:3: not valid CSV"),
-        (b"a\n\xff\n", "t.csv: the file is not UTF-8 text"),
-        (b"a,__other\n1,2\n", "t.csv:2: unknown column `__other`"),
-        (b"a,__Expected\n1,2\n", 'unknown column `__Expected` -> did you mean "__expected"?'),
-        (b"a,_expected\n1,2\n", "t.csv:2: the column `_expected` is a variable -> write `__expected`"),
-        (b"a,_expected2\n1,2\n", "t.csv:2: the column `_expected2` is a variable -> write `__expected2`"),
-        (b"a,_metadata:k\n1,2\n", "t.csv:2: the column `_metadata:k` is a variable"),
-        (b"a,expected\n1,contains:x\n", "t.csv:2: the column `expected` is a variable, and `contains:x` reads like"),
-        (b"a,Assert1\n1,not-llm-rubric(0.5): x\n", "name the column `__expected`"),
-        (b"a,__threshold\n1,\n1,high\n", "t.csv:3: the threshold 'high' is not a number"),
-        (b"a,__expected\n1,similar(1e):x\n", "t.csv:2: the threshold '1e' is not a number"),
-    ],
-)
+@each(("content", "words"), [*table(__file__, "mistakes_have_their_line"), (b"a\n\xff\n", "t.csv: the file is not UTF-8 text")])
 def test_mistakes_have_their_line(content, words):
     with pytest.raises(ConfigError) as caught:
-        list(csvtests.read(content, "t.csv"))
+        list(csvtests.read(content.encode() if isinstance(content, str) else content, "t.csv"))
     assert words in str(caught.value)
 
 
@@ -109,14 +85,7 @@ def test_a_cell_may_hold_a_whole_document():
     assert read("q\n" + "a" * 200_000 + "\n")[0]["vars"] == {"q": "a" * 200_000}
 
 
-@each(
-    ("header", "cure"),
-    [
-        ("x,__expected,__config:__expected2:threshold", 'did you mean "__expected"?'),
-        ("x,__expected1,__config:__expected:threshold", 'did you mean "__expected1"?'),
-        ("x,__config:__expected:threshold", "add `__expected`, or remove it"),
-    ],
-)
+@each(("header", "cure"), table(__file__, "a_threshold_needs_the_column_that_it_is_for"))
 def test_a_threshold_needs_the_column_that_it_is_for(header, cure):
     with pytest.raises(ConfigError) as caught:
         read(f"{header}\n1{',0.5' * header.count(',')}\n")

@@ -1,5 +1,6 @@
 """What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
 
+import copy
 from typing import Any
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from gradegate.planning.identity import digest, identity, request
 from gradegate.planning.load import load
 from gradegate.planning.plan import build_client, plan
 from gradegate.values.settings import Settings
-from support.checkouts import write
+from support.checkouts import edit_by, write
 from support.each import each, table
 
 ROW, DEFINITION, KEY = "e4e5308d2802", "d213996c8620", "e6c751203301"
@@ -26,6 +27,12 @@ def planned(tmp_path, config=CONFIG, **settings):
 
 def changed(**test):
     return {**CONFIG, "tests": [{**CONFIG["tests"][0], **test}]}
+
+
+def edited(rows):
+    config = copy.deepcopy(CONFIG)
+    edit_by(config, rows)
+    return config
 
 
 def asserted(job):
@@ -47,34 +54,17 @@ def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     assert asserted(job)[0].key.hex().startswith(KEY)
 
 
-@each(
-    "config",
-    [
-        {**CONFIG, "prompts": ["Please, say {{q}}"]},
-        {**CONFIG, "gate": {"rules": [{"name": "r", "min-pass-rate": 0.5}]}},
-        {**CONFIG, "description": "other"},
-        changed(metadata={"a": 1}),
-        changed(vars={"n": 1, "q": "a"}),
-    ],
-)
-def test_what_pull_requests_change_is_in_neither(tmp_path, config):
-    (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
+@each("edit", table(__file__, "what_pull_requests_change_is_in_neither"))
+def test_what_pull_requests_change_is_in_neither(tmp_path, edit):
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited(edit))
     assert identity(before) == identity(after)
     assert before.definition == after.definition
     assert asserted(before) == asserted(after)
 
 
-@each(
-    "config",
-    [
-        changed(vars={"q": "b", "n": 1}),
-        changed(vars={"q": "a", "n": "1"}),
-        changed(threshold=0.6),
-        changed(turns=[{"role": "user", "content": "hi"}]),
-    ],
-)
-def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, config):
-    (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
+@each("edit", table(__file__, "what_a_case_gives_defines_it_and_its_assertions"))
+def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, edit):
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited(edit))
     assert identity(before) == identity(after)
     assert before.definition != after.definition
     assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))

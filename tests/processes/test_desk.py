@@ -62,19 +62,8 @@ NOT_PLAIN = table(__file__, "NOT_PLAIN")
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("def f():\n    raise ValueError('why')", "ValueError: why"),
-        ("def f():\n    raise SystemExit(3)", "SystemExit: 3"),
+        *table(__file__, "what_goes_wrong_is_said_and_the_next_call_is_answered"),
         *((f"def f(): return {value}", f"it returned what is not plain data such as JSON holds: {why}") for value, why in NOT_PLAIN),
-        ("def f(): return 'x' * (17 << 20)", "more than 16 MiB"),
-        ("def g(): pass", "there is no function `f` in it; it has g"),
-        ("def f(:", "SyntaxError"),
-        ("import nothing_of_that_name\n", "ModuleNotFoundError"),
-        ("import os\ndef f():\n    print('last words')\n    os._exit(7)", "ended with 7: last words"),
-        ("import os\ndef f(): os.kill(os.getpid(), 9)", "ended with -9"),
-        ("import os\ndef f(): os.write(4, b'\\0\\0\\0\\2[]')", "answered what was not asked"),
-        ("import os\ndef f(): os.write(4, b'\\xff\\xff\\xff\\xff')", "more than 16 MiB"),
-        ("import os\ndef f(): os.write(4, b'\\0\\0\\0\\2}{')", "cannot be read"),
-        ("import os\ndef f(): os.close(4)", "Bad file descriptor"),
     ],
 )
 def test_what_goes_wrong_is_said_and_the_next_call_is_answered(run, source: str, said: str):

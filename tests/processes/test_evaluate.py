@@ -13,6 +13,7 @@ from gradegate.files.bounds import MEMORY, TOTAL_SECONDS
 from gradegate.processes import evaluate as desk
 from gradegate.processes.evaluate import Exceeded, Refused, begin, charged, evaluate
 from support import tasks
+from support.each import table
 from support.patience import PATIENCE
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -28,16 +29,7 @@ def test_what_a_task_refuses_is_said_in_its_words():
         evaluate("support.tasks:refuse", "not so")
 
 
-@pytest.mark.parametrize(
-    ("task", "why"),
-    [
-        ("spin", "takes more than 2 seconds"),
-        ("hog", "needs more than 192 MiB"),
-        ("deepen", "refers to itself without end"),
-        ("leave", "ended the process"),
-        ("much", "more than 16 MiB"),
-    ],
-)
+@pytest.mark.parametrize(("task", "why"), table(__file__, "what_exceeds_a_limit_is_said_and_the_next_is_answered"))
 def test_what_exceeds_a_limit_is_said_and_the_next_is_answered(task, why):
     with pytest.raises(Exceeded, match=why):
         evaluate(f"support.tasks:{task}")

@@ -24,15 +24,7 @@ def test_what_is_not_python(reference: object):
     assert not is_python(reference)
 
 
-@each(
-    ("command", "words"),
-    [
-        ("node x.js", ["node", "x.js"]),
-        (" python 'a b.py'  \"c d\" e", ["python", "a b.py", "c d", "e"]),
-        ("sh -c 'echo $HOME; ls'", ["sh", "-c", "echo $HOME; ls"]),
-        ("", []),
-    ],
-)
+@each(("command", "words"), table(__file__, "a_command_is_taken_apart_without_a_shell"))
 def test_a_command_is_taken_apart_without_a_shell(command: str, words: list[str]):
     assert argv(command) == words
 

@@ -8,7 +8,7 @@ import record_snippets
 
 from gradegate.processes.evaluate import Exceeded, Refused, begin, evaluate
 from gradegate.processes.serve import answer
-from support.each import each
+from support.each import each, table
 
 NUNJUCKS = Path(__file__).parent.parent / "texts" / "nunjucks"
 VARIABLES = json.loads((NUNJUCKS / "variables.json").read_text())
@@ -73,14 +73,7 @@ def test_scripts(code, output):
         assert here(*asked) == there(*asked)
 
 
-@pytest.mark.parametrize(
-    ("task", "said"),
-    [
-        ("support.tasks:nothing", {"refused": "AttributeError: module 'support.tasks' has no attribute 'nothing'"}),
-        ("support.tasks:refuse", {"refused": "not so"}),
-        ("support.tasks:deepen", {"exceeded": "it is nested too deeply, or refers to itself without end"}),
-    ],
-)
+@pytest.mark.parametrize(("task", "said"), table(__file__, "what_goes_wrong_is_said"))
 def test_what_goes_wrong_is_said(task, said):
     arguments = ["not so"] if task.endswith("refuse") else []
     assert here(task, *arguments) == said

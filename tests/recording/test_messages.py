@@ -50,21 +50,9 @@ def test_what_is_not_known_is_a_mistake(message, said):
     assert mistake.cure
 
 
-@each(
-    ("result", "fits"),
-    [
-        (gave(tool_call_id="1"), True),
-        (gave(tool_call_id="1", name="look"), True),
-        (gave(name="look"), True),
-        (gave(), True),
-        (gave(tool_call_id="1", name="other"), False),
-        (gave(tool_call_id="2"), False),
-        (gave(tool_call_id="2", name="look"), False),
-        (gave(name="other"), False),
-    ],
-)
+@each(("result", "fits"), table(__file__, "what_a_tool_gave_belongs_to_a_call"))
 def test_what_a_tool_gave_belongs_to_a_call(result, fits):
-    said = [ASKED, {"role": "assistant", "tool_calls": [look()]}, result, DONE]
+    said = [ASKED, {"role": "assistant", "tool_calls": [look()]}, gave(**result), DONE]
     if fits:
         assert turns(said, HERE)[1].metadata[RESULTS]
     else:

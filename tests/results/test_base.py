@@ -14,6 +14,7 @@ from gradegate.files.regular import UnusableError as Unusable
 from gradegate.results import file as recorded
 from gradegate.results.file import read_baseline
 from gradegate.values.result import Counterpart, Outcome
+from support.checkouts import edit_by
 from support.each import each, table
 from support.patience import PATIENCE
 
@@ -66,32 +67,11 @@ def test_an_answer_that_is_empty_was_none_whatever_is_said_of_it(results, output
     assert said_by(read_baseline(results)) == Counterpart(Outcome.ERROR, Outcome.ERROR)
 
 
-def broken(path, edit):
-    content = json.loads(path.read_text())
-    edit(content)
-    path.write_text(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (lambda c: c.update(version=2), "version"),
-        (lambda c: c.update(version=True), "version is not a whole number"),
-        (lambda c: c.update(version=1.0), "version is not a whole number"),
-        (lambda c: c.pop("version"), "version"),
-        (lambda c: c.pop("made"), "made"),
-        (lambda c: c.update(cases={}), "cases"),
-        (lambda c: c["cases"][0].update(outcome="PASS"), "cases.0.outcome"),
-        (lambda c: c["cases"][0].update(key="x"), "cases.0.key"),
-        (lambda c: c["cases"][0].pop("key"), "cases.0.key"),
-        (lambda c: c["cases"][0].update(grades=[None]), "cases.0.grades.0"),
-        (lambda c: c["cases"][0]["grades"][0].update(definition=7), "definition"),
-        (lambda c: c["cases"][0].update(output=["a"]), "output"),
-        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "cases.2.turns.0"),
-    ],
-)
+@pytest.mark.parametrize(("edit", "words"), table(__file__, "what_is_no_results_json_says_where"))
 def test_what_is_no_results_json_says_where(results, edit, words):
-    broken(results, edit)
+    content = json.loads(results.read_text())
+    edit_by(content, edit)
+    results.write_text(json.dumps(content))
     with pytest.raises(Unusable, match=words):
         read_baseline(results)
 
