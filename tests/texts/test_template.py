@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.texts.template import TemplateError, render
+from support.each import table
 
 VARS = {
     "name": "Ada",
@@ -55,13 +56,7 @@ def test_templates_reach_nothing_of_python(source):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (0.0, "0"),
-        (-0.0, "0"),
-        (-3.0, "-3"),
-        (1e-6, "0.000001"),
-        (1.5e-7, "1.5e-7"),
-        (1e20, "100000000000000000000"),
-        (1e21, "1e+21"),
+        *table(__file__, "numbers_are_printed_as_in_javascript"),
         (0.1 + 0.2, "0.30000000000000004"),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),
