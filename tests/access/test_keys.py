@@ -15,12 +15,7 @@ from support.fake_llm import FakeLlm, serve
 
 KEY = "sk-canary-0123456789abcdef"
 PAT = "ghp_canary-9876543210"
-RUNNER = {
-    "ACTIONS_RUNTIME_TOKEN": "runtime-canary-11",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "oidc-canary-22",
-    "GITHUB_TOKEN": "ghs_canary-33",
-    "INPUT_GITHUB-TOKEN": "ghs_canary-44",
-}
+RUNNER = table(__file__, "RUNNER")
 CANARY = "canary"
 PASSES = [{"type": "contains", "value": "ok"}]
 
