@@ -68,15 +68,7 @@ def test_the_workspace_is_the_checkout_the_repository_or_the_working_directory(t
     assert Workspace.around(config, tmp_path, Environment({"GITHUB_WORKSPACE": str(tmp_path)})).root == tmp_path
 
 
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("file://../.base/evals/a.txt", "is hidden, as what tools keep for themselves is, and is not read"),
-        ("file://.dev.vars", "is hidden"),
-        ("file://gradle.properties", "`evals/gradle.properties` is not read: its ending is none of texts"),
-        ("file://profiles.yml", "is a file that holds credentials"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "message"), table(__file__, "what_tools_keep_is_not_read"))
 def test_what_tools_keep_is_not_read(space, reference, message):
     workspace, base = space
     with pytest.raises(ConfigError) as e:
