@@ -12,22 +12,13 @@ from gradegate.access.environment import sounds_secret
 from gradegate.access.hosts import Vendor as Vendors
 from gradegate.asking.provider import PROVIDERS
 from support import clouds
+from support.each import table
 from support.fake_llm import chat
 from support.graded import mistakes
 from support.loopback import JsonHandler, listening
 from support.vendors import claude, converse, gemini, ollama, output_text, responses, said
 
-VENDORS = {
-    "OPENAI_API_KEY": "sk-proj-4Tf9+canaryA/xQ1",
-    "ANTHROPIC_API_KEY": "sk-ant-canaryB-77Zq0_Lm",
-    "GOOGLE_API_KEY": "AIzaSyCanaryC0123456789",
-    "VERTEX_API_KEY": "AQ.canaryD-Vx91LmZz00",
-    "AWS_BEARER_TOKEN_BEDROCK": "bedrock-api-key-canaryE==",
-    "AWS_SECRET_ACCESS_KEY": "wJalr/K7MDENG+canaryF",
-    "MISTRAL_API_KEY": "canaryG8d7f6s5a4p3o2i1",
-    "AZURE_OPENAI_API_KEY": "0f1e2d3c4b5acanaryH9",
-    "OPENROUTER_API_KEY": "sk-or-v1-canaryI-55ee44",
-}
+VENDORS = table(__file__, "VENDORS")
 OTHERS = {"GATEWAY_KEY": "gw_canaryJ_8c7b6a5d4e", "GH_PAT": "ghp_canaryK_0099887766", "DATABASE_URL": "postgres://u:canaryL@db.example/x"}
 CANARIES = VENDORS | OTHERS
 ENCODINGS = {
@@ -101,19 +92,7 @@ def allowing(world: World) -> tuple[str, str]:
 
 
 # Each kind of provider: its key, and the config that leads it to the fake.
-KINDS = {
-    "openai:chat:m": ("OPENAI_API_KEY", "apiBaseUrl"),
-    "openai:responses:m": ("OPENAI_API_KEY", "apiBaseUrl"),
-    "anthropic:messages:m": ("ANTHROPIC_API_KEY", "apiBaseUrl"),
-    "google:m": ("GOOGLE_API_KEY", "apiBaseUrl"),
-    "vertex:gemini-m": ("VERTEX_API_KEY", "apiBaseUrl"),
-    "bedrock:m": ("AWS_BEARER_TOKEN_BEDROCK", "endpoint"),
-    "mistral:m": ("MISTRAL_API_KEY", "apiBaseUrl"),
-    "azure:chat:d": ("AZURE_OPENAI_API_KEY", "apiBaseUrl"),
-    "ollama:chat:m": ("GATEWAY_KEY", "apiBaseUrl"),
-    "openrouter:m": ("OPENROUTER_API_KEY", "apiBaseUrl"),
-    "litellm:m": ("GATEWAY_KEY", "apiBaseUrl"),
-}
+KINDS = table(__file__, "KINDS")
 MCP = {"type": "mcp", "server_label": "s", "server_url": "https://evil.example.com/mcp"}
 PLACES = {
     "passthrough": lambda key, at: {"passthrough": {"user": key}},
@@ -152,14 +131,7 @@ def test_a_credential_in_any_other_place_is_a_mistake_of_its_own(gate, world):
     assert "canary" not in ran.out + ran.err
 
 
-WAYS = {
-    "id": {"id": "openai:chat:{{env.OPENAI_API_KEY}}"},
-    "env.OPENAI_ORGANIZATION": {"env": {"OPENAI_ORGANIZATION": "{{env.OPENAI_API_KEY}}"}},
-    "env.OPENAI_BASE_URL": {"env": {"OPENAI_BASE_URL": "https://api.openai.com/{{env.OPENAI_API_KEY}}"}, "config": {}},
-    "user": {"env": {"K": "{{env.OPENAI_API_KEY}}"}, "config": {"user": "{{env.K}}"}},
-    "organization": {"config": {"organization": "{{env.OPENAI_API_KEY}}"}},
-    "headers.Authorization": {"config": {"headers": {"Authorization": "Bearer {{env.OPENAI_API_KEY}}"}}},
-}  # fmt: skip
+WAYS = table(__file__, "WAYS")
 
 
 def test_no_detour_leads_a_vendors_key_out_of_its_field(gate, world, monkeypatch):
@@ -195,12 +167,7 @@ def test_http_sends_no_vendors_key_and_others_in_headers_to_listed_hosts(gate, w
     assert gate(app(headers=bearer["OPENAI_API_KEY"])).code == 2
 
 
-GATEWAYS = {
-    "cf-aig-authorization": {"headers": {"cf-aig-authorization": "Bearer {{ env.GATEWAY_KEY }}"}},
-    "Helicone-Auth": {"headers": {"Helicone-Auth": "Bearer {{ env.GATEWAY_KEY }}"}},
-    "Ocp-Apim-Subscription-Key": {"headers": {"Ocp-Apim-Subscription-Key": "{{ env.GATEWAY_KEY }}"}, "apiKey": "literal"},
-    "Authorization": {"apiKeyEnvar": "GATEWAY_KEY"},
-}
+GATEWAYS = table(__file__, "GATEWAYS")
 
 
 def test_a_gateways_key_stands_in_any_header_where_the_workflow_or_the_environment_leads(gate, world, monkeypatch):

@@ -8,20 +8,10 @@ from hypothesis import strategies as st
 
 from gradegate.access.envfile import parse, with_files
 from gradegate.errors import ConfigError
+from support.each import table
 
 # What dotenv (npm) gives for each text, too.
-READ = [
-    ("A=1\nB=two words\n", {"A": "1", "B": "two words"}),
-    ("export A=1", {"A": "1"}),
-    ("A=\nB=''\n", {"A": "", "B": ""}),
-    ("# a note\n\n  A = spaced  # a note\n", {"A": "spaced"}),
-    ('A="x # y" # note\n', {"A": "x # y"}),
-    ("A='single \\n'\n", {"A": "single \\n"}),
-    ('A="line\\nbreak"\n', {"A": "line\nbreak"}),
-    ('A="two\nlines"\nB=1\n', {"A": "two\nlines", "B": "1"}),
-    ("A=x=y\n", {"A": "x=y"}),
-    ("A=1\nA=2\n", {"A": "2"}),
-]
+READ = table(__file__, "READ")
 
 
 @pytest.mark.parametrize(("text", "variables"), READ)

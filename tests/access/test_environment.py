@@ -1,6 +1,7 @@
 import pytest
 
 from gradegate.access.environment import STAND_IN, Environment, is_runners, secrets, sounds_secret
+from support.each import table
 
 VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "sk", "GITHUB_TOKEN": "ghs"}
 
@@ -27,21 +28,7 @@ def test_a_literal_that_shows_a_variable_gives_the_variable_away():
     assert env.over({"COPY": "plain"}).texts()["COPY"] == "plain"
 
 
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("ACTIONS_RUNTIME_TOKEN", True),
-        ("ACTIONS_ID_TOKEN_REQUEST_URL", True),
-        ("INPUT_GITHUB-TOKEN", True),
-        ("INPUT_OPENAI-API-KEY", True),
-        ("GITHUB_TOKEN", True),
-        ("GITHUB_OUTPUT", True),
-        ("RUNNER_TEMP", True),
-        ("GITHUB_SHA", False),
-        ("GH_TOKEN", False),
-        ("MY_ACTIONS_KEY", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "own"), table(__file__, "what_is_the_runners_own"))
 def test_what_is_the_runners_own(name, own):
     assert is_runners(name) is own
 

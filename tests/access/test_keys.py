@@ -10,16 +10,12 @@ import pytest
 
 from gradegate import cli
 from gradegate.asking.wire import host_of
+from support.each import table
 from support.fake_llm import FakeLlm, serve
 
 KEY = "sk-canary-0123456789abcdef"
 PAT = "ghp_canary-9876543210"
-RUNNER = {
-    "ACTIONS_RUNTIME_TOKEN": "runtime-canary-11",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "oidc-canary-22",
-    "GITHUB_TOKEN": "ghs_canary-33",
-    "INPUT_GITHUB-TOKEN": "ghs_canary-44",
-}
+RUNNER = table(__file__, "RUNNER")
 CANARY = "canary"
 PASSES = [{"type": "contains", "value": "ok"}]
 
@@ -287,18 +283,7 @@ def test_a_variable_that_is_not_set_is_a_mistake_in_a_providers_config(gate, llm
     assert gate(config(other)).code == 0
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://169.254.169.254/latest",
-        "http://2852039166/",
-        "http://[fd00:ec2::254]/",
-        "http://metadata.google.internal/x",
-        "http://10.0.0.9/",
-        "http://[::ffff:10.0.0.9]/",
-        "http://192.168.1.1:8080/",
-    ],
-)
+@pytest.mark.parametrize("url", table(__file__, "addresses_that_are_not_asked"))
 @pytest.mark.parametrize("way", [lambda url: {"id": url, "config": {"body": {"p": "{{prompt}}"}}},
                                  lambda url: openai(apiBaseUrl=url, apiKey="x")])  # fmt: skip
 def test_addresses_that_are_not_asked(gate, github, url, way):

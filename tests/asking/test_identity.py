@@ -77,13 +77,7 @@ def test_githubs_identity_stands_for_a_key(gate, cloud, monkeypatch, vendor):
     assert {key["name"] for key in ran.results["keys"]} <= set(IDS[vendor])
 
 
-KINDS = {
-    "openai:responses:m": ("openai", "text", "/v1/responses"),
-    "openai:embedding:m": ("openai", "similar", "/v1/embeddings"),
-    "openai:moderation": ("openai", "moderation", "/v1/moderations"),
-    "openrouter:embedding:m": ("openrouter", "similar", "/api/v1/embeddings"),
-    "azure:embedding:d": ("azure", "similar", "/openai/deployments/d/embeddings"),
-}
+KINDS = table(__file__, "KINDS")
 
 
 @pytest.mark.parametrize("target", KINDS)

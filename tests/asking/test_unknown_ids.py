@@ -62,8 +62,8 @@ def test_any_text_gets_a_cure(written: str):
     assert nearest(written)
 
 
-AGENTS = table(__file__, "AGENTS")  # fmt: skip
-MEDIA = table(__file__, "MEDIA")  # fmt: skip
+AGENTS = table(__file__, "AGENTS")
+MEDIA = table(__file__, "MEDIA")
 
 
 @pytest.mark.parametrize("written", AGENTS + MEDIA)

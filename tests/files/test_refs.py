@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.files import document, refs
-from support.each import each
+from support.each import each, table
 
 
 def read(text: str):
@@ -47,14 +47,7 @@ def test_a_document_without_references_stays_the_same():
 @each(
     ("text", "said"),
     [
-        ("a: {$ref: '#/none'}", "leads nowhere: there is no `none`"),
-        ("a: [1]\nb: {$ref: '#/a/1'}", "leads nowhere: there is no `1`"),
-        ("a: {$ref: 'other.yaml#/x'}", "does not lead into this file"),
-        ("a: {$ref: 'http://host/x'}", "does not lead into this file"),
-        ("a: {$ref: '#/b'}\nb: {$ref: '#/a'}", "refers to itself"),
-        ("a: {b: {$ref: '#/a'}}", "refers to itself"),
-        ("a: {$ref: '#'}", "refers to itself"),
-        ("a: [1]\nb: {$ref: '#/a', c: 1}", "is no mapping"),
+        *table(__file__, "references_that_cannot_be_followed_are_mistakes_with_their_line"),
         (
             "\n".join(["a0: [1, 2, 3]", *(f"a{n}: [{{$ref: '#/a{n - 1}'}}, {{$ref: '#/a{n - 1}'}}]" for n in range(1, 40))]),
             "multiply this file",

@@ -5,7 +5,7 @@ import pytest
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
-from support.each import each
+from support.each import each, table
 
 HERE = Origin("c.yaml", 3)
 
@@ -32,19 +32,7 @@ def test_files_inside_are_read(space, reference, text):
 
 @each(
     ("reference", "message"),
-    [
-        ("file://../../etc/passwd", "leads out of the workspace"),
-        ("file://../../outside.txt", "leads out of the workspace"),
-        ("file:///etc/passwd", "leads out of the workspace"),
-        ("file:///proc/self/environ", "leads out of the workspace"),
-        ("link.txt", "leads out of the workspace"),
-        ("folder/outside.txt", "leads out of the workspace"),
-        ("a.txt\0.png", "NUL"),
-        ("missing.txt", "does not exist: the folder `evals` has no file `missing.txt`"),
-        ("loop.txt", "cannot be"),
-        ("../evals", "cannot be read: Is a directory"),
-        ("x" * 5000, "cannot be read"),
-    ],
+    [*table(__file__, "what_leads_out_or_cannot_be_read_is_a_mistake_at_its_line"), ("x" * 5000, "cannot be read")],
 )
 def test_what_leads_out_or_cannot_be_read_is_a_mistake_at_its_line(space, reference, message):
     workspace, base = space
@@ -80,15 +68,7 @@ def test_the_workspace_is_the_checkout_the_repository_or_the_working_directory(t
     assert Workspace.around(config, tmp_path, Environment({"GITHUB_WORKSPACE": str(tmp_path)})).root == tmp_path
 
 
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("file://../.base/evals/a.txt", "is hidden, as what tools keep for themselves is, and is not read"),
-        ("file://.dev.vars", "is hidden"),
-        ("file://gradle.properties", "`evals/gradle.properties` is not read: its ending is none of texts"),
-        ("file://profiles.yml", "is a file that holds credentials"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "message"), table(__file__, "what_tools_keep_is_not_read"))
 def test_what_tools_keep_is_not_read(space, reference, message):
     workspace, base = space
     with pytest.raises(ConfigError) as e:

@@ -137,95 +137,23 @@ def test_what_is_shown_is_never_above_the_score(pair):
 # --- through the command --------------------------------------------------------------------------------------
 
 
-def test_ff1_five_claims_and_an_opinion(ask, llm: FakeLlm):
-    reply = Votes(["ttt", "tii", "fft", "iii", "iii"], {4: "tti", 5: "iii"}, opinions=1)
-    ran = ask(reply)
-    grade = ran.grades[0]
-    assert (ran.code, grade["outcome"], grade["threshold"]) == (0, "pass", 0.7)
-    assert grade["score"] == float(Fraction(300, 425))
-    evidence = grade["evidence"]
-    assert evidence["false_details"] == [{"claim": "fact number 3", "reason": "run 0"}]
-    assert evidence["unknown_details"] == [{"claim": "fact number 5", "reason": "run 0"}]
-    assert evidence["non_checkable"] == ["opinion 0"]
-    assert evidence["factual_density"] == 5 / 6
-    assert evidence["unknown_ratio"] == 1 / 5
-    assert evidence["votes"][3] == {
-        "id": 4,
-        "claim": "fact number 4",
-        "outcome": "true",
-        "first": ["idk"] * 3,
-        "second": ["true", "true", "idk"],
-    }
-    assert len(llm.bodies) == 7
-    assert ask(reply, threshold=0.8).code == 1
+@each("it", table(__file__, "the_cases_of_the_definition"))
+def test_the_cases_of_the_definition(ask, llm: FakeLlm, it):
+    keys = it.get("keys", {})
+    ran = ask(Votes(it["votes"], it.get("second"), it.get("opinions", 0)), **({"value": None} if "variables" in keys else {}) | keys)
+    grade = ran.grades[0] if ran.code != 2 else {"evidence": {}}
+    found = grade | grade["evidence"] | {"code": ran.code, "calls": len(llm.bodies)}
+    then = {"score": float(Fraction(it["score"]))} if it.get("score") else {}
+    assert {key: found.get(key) for key in (*it["then"], *then)} == it["then"] | then
+    assert it.get("said", "") in ran.out + ran.err + grade.get("reason", "")
+    assert "variables" not in keys or SOURCE in llm.prompts[0]
 
 
-@pytest.mark.parametrize(("weight", "expected"), [(0, 0.75), (1, 0.6)])
-def test_ff1_with_another_penalty(ask, weight, expected):
-    reply = Votes(["ttt", "tii", "fft", "iii", "iii"], {4: "tti", 5: "iii"}, opinions=1)
-    assert ask(reply, config={"idk_penalty_weight": weight}).grades[0]["score"] == expected
-
-
-def test_ff2_nothing_known(ask):
-    reply = Votes(["iii", "iii"], {1: "iii", 2: "iii"})
-    assert ask(reply).grades[0]["score"] == 0
-    ran = ask(reply, config={"idk_penalty_weight": 0})
-    assert (ran.code, ran.grades[0]["outcome"], ran.grades[0]["score"]) == (3, "error", None)
-
-
-def test_ff3_only_opinions(ask, llm: FakeLlm):
-    ran = ask(Votes([], opinions=2))
-    assert (ran.code, ran.grades[0]["outcome"], len(llm.bodies)) == (3, "error", 1)
-    assert "no_claims" in ran.grades[0]["reason"]
-
-
-@pytest.mark.parametrize(("word", "code", "value"), [("pass", 0, 1), ("fail", 1, 0)])
-def test_ff3_with_a_word_for_it(ask, word, code, value):
-    ran = ask(Votes([], opinions=2), config={"no_claims": word})
-    assert (ran.code, ran.grades[0]["score"]) == (code, value)
-    assert ran.grades[0]["evidence"]["non_checkable"] == ["opinion 0", "opinion 1"]
-
-
-@pytest.mark.parametrize("output", ["", " \n\t"])
-def test_ff4_an_empty_answer_is_asked_about_of_nobody(ask, llm: FakeLlm, output):
-    ran = ask(Votes(["ttt"]), output=output)
-    assert (ran.code, ran.grades[0]["outcome"], len(llm.bodies)) == (3, "error", 0)
-
-
-def test_ff4_no_source_is_a_mistake(ask, llm: FakeLlm):
-    ran = ask(Votes(["ttt"]), value=None)
-    assert (ran.code, len(llm.bodies)) == (2, 0)
-    assert "`input` or `context`" in ran.err
-
-
-@pytest.mark.parametrize("variables", [{"input": SOURCE}, {"context": SOURCE}, {"context": [{"x": 1}, SOURCE]}])
-def test_the_source_may_be_a_variable(ask, llm: FakeLlm, variables):
-    assert ask(Votes(["ttt"]), value=None, variables=variables).code == 0
-    assert SOURCE in llm.prompts[0]
-
-
-@pytest.mark.parametrize(("votes", "runs"), [(["tf", "tt"], 2), (["tfi", "ttt"], 3)])
-def test_ff5_ff6_a_tie_counts_against(ask, llm: FakeLlm, votes, runs):
-    ran = ask(Votes(votes), config={"n_runs": runs})
-    assert ran.grades[0]["score"] == 0.5
-    reason = "true: run 0; false: run 1"
-    assert ran.grades[0]["evidence"]["unknown_details"] == [{"claim": "fact number 1", "reason": reason, "tie": True}]
-    assert len(llm.bodies) == 1 + runs
-
-
-@pytest.mark.parametrize(("threshold", "code"), [(0.66, 0), (0.67, 1)])
-def test_ff7_two_thirds(ask, threshold, code):
-    ran = ask(Votes(["ttt", "ttt", "fff"]), threshold=threshold)
-    assert ran.code == code
-    if code:
-        assert "score 66.66 of 100, threshold 67" in ran.out
-        assert "66.67" not in ran.out
-
-
-def test_ff8_seventy_passes_at_seventy(ask):
-    reply = Votes(["ttt"] * 7 + ["fff"] * 3)
-    assert ask(reply).code == 0
-    assert ask(reply, threshold=0.7000000001).code == 1
+def test_hundredths_are_not_rounded_up(ask):
+    assert "66.67" not in ask(Votes(["ttt", "ttt", "fff"]), threshold=0.67).out
+    # 17499 of 25000 claims are 69.996: no pass at 70, and never shown as 70.
+    share = score([T] * 17_499 + [F] * 7_501, Fraction(1, 4))
+    assert (float(share) < 0.7, cut(float(share), 100)) == (True, "69.99")
 
 
 @each("true", range(101))
@@ -241,40 +169,9 @@ def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
         assert conclude(bound, verdict, NO_USAGE).outcome is outcome
 
 
-def test_just_below_does_not_pass(ask):
-    # 17499 of 25000 claims are 69.996: no pass at 70, and never shown as 70.
-    share = score([T] * 17_499 + [F] * 7_501, Fraction(1, 4))
-    assert float(share) < 0.7
-    assert cut(float(share), 100) == "69.99"
-
-
-def test_ff9_one_unknown_of_ten(ask):
-    ran = ask(Votes(["ttt"] * 9 + ["iii"], {10: "iii"}))
-    assert ran.grades[0]["score"] == float(Fraction(900, 925))
-
-
-@pytest.mark.parametrize(("weight", "expected"), [(0.25, 0.5), (0, 1.0)])
-def test_ff10_a_weight_of_nothing_hides_ignorance(ask, weight, expected):
-    reply = Votes(["ttt", *["iii"] * 4], dict.fromkeys(range(2, 6), "iii"))
-    ran = ask(reply, config={"idk_penalty_weight": weight})
-    assert ran.grades[0]["score"] == expected
-    assert ran.grades[0]["evidence"]["unknown_ratio"] == 0.8
-
-
-def test_ff11_all_true(ask):
-    assert ask(Votes(["ttt"] * 3), threshold=0.8).grades[0]["score"] == 1
-
-
-def test_ff12_what_is_known_to_be_false_is_not_saved_by_the_source(ask, llm: FakeLlm):
-    ran = ask(Votes(["fff"]))
-    assert (ran.code, ran.grades[0]["score"], len(llm.bodies)) == (1, 0, 4)
-
-
 def test_grounded_shows_the_source_to_every_run(ask, llm: FakeLlm):
-    ran = ask(Votes(["tti", "iii"]), config={"mode": "grounded"})
-    assert ran.grades[0]["score"] == 0.8
-    assert len(llm.bodies) == 4
-    assert all(SOURCE in prompt for prompt in llm.prompts)
+    assert ask(Votes(["tti", "iii"]), config={"mode": "grounded"}).grades[0]["score"] == 0.8
+    assert [SOURCE in prompt for prompt in llm.prompts] == [True] * 4
 
 
 def test_knowledge_keeps_the_source_from_the_first_runs(ask, llm: FakeLlm):
@@ -335,18 +232,6 @@ def test_ff14_wrong_options_are_mistakes_before_any_call(ask, llm: FakeLlm, conf
     assert (ran.code, len(llm.bodies)) == (2, 0)
     assert f"`{name}`" in ran.err
     assert "promptfooconfig.yaml:" in ran.err
-
-
-def test_a_threshold_of_aegis_is_told_apart(ask, llm: FakeLlm):
-    ran = ask(Votes(["ttt"]), threshold=70)
-    assert (ran.code, len(llm.bodies)) == (2, 0)
-    assert "the threshold of `factfulness` must be from 0 to 1, not 70 -> write 0.7" in ran.err
-
-
-def test_not_turns_the_verdict_and_no_error(ask):
-    assert ask(Votes(["fff"]), type="not-factfulness").code == 0
-    assert ask(Votes(["ttt"]), type="not-factfulness").code == 1
-    assert ask(Votes([]), type="not-factfulness").code == 3
 
 
 def test_the_runs_are_made_at_once_and_differ(ask, llm: FakeLlm):

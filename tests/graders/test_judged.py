@@ -8,7 +8,7 @@ import pytest
 from support.conversations import Replies, between, config, judged, turns
 from support.each import each, table
 
-METRICS = table(__file__, "METRICS")  # fmt: skip
+METRICS = table(__file__, "METRICS")
 
 
 def merged(*parts: dict) -> dict:

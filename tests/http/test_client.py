@@ -12,6 +12,7 @@ import pytest
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import deadlines, retries
 from gradegate.http.client import Client
+from support.each import table
 from support.fake_llm import FakeLlm
 
 # Seconds that a busy machine may take; what a wrong client would wait for takes far longer.
@@ -146,15 +147,7 @@ def test_a_429_of_any_form_is_asked_again(body: bytes):
 
 @pytest.mark.parametrize(
     ("header", "least"),
-    [
-        ("Retry-After: 1", 0.9),
-        ("Retry-After: 0.3", 0.25),
-        ("retry-after-ms: 300", 0.25),
-        ("Retry-After: soon", 0.0),  # unreadable: the client's own pause
-        ("Retry-After: -5", 0.0),
-        ("retry-after-ms: nan", 0.0),
-        (f"Retry-After: {email.utils.formatdate(0, usegmt=True)}", 0.0),  # a date that has passed
-    ],
+    [*table(__file__, "the_server_says_how_long_to_wait"), (f"Retry-After: {email.utils.formatdate(0, usegmt=True)}", 0.0)],
 )
 def test_the_server_says_how_long_to_wait(header: str, least: float):
     def talk(connection: socket.socket, number: int) -> None:

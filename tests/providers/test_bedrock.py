@@ -91,7 +91,7 @@ def test_an_arn_is_a_model(llm: FakeLlm):
     assert path(llm).count("/") == 3
 
 
-TOOLS = table(__file__, "TOOLS")  # fmt: skip
+TOOLS = table(__file__, "TOOLS")
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -2,6 +2,7 @@
 
 from gradegate.http.response import Ask
 from gradegate.replies.seals import OPEN, Seals, hkdf
+from support.each import table
 
 
 def run(first: int, last: int) -> bytes:
@@ -13,12 +14,7 @@ TOLD = {  # by the appendix of RFC 5869: secret, salt, info, length
     "A.2": (run(0, 0x4F), run(0x60, 0xAF), run(0xB0, 0xFF), 82),
     "A.3": (b"\x0b" * 22, b"", b"", 42),
 }
-KEYS = {
-    "A.1": "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865",
-    "A.2": "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c65e590e09"
-    "da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87",
-    "A.3": "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8",
-}
+KEYS = table(__file__, "KEYS")
 
 
 def test_the_vectors_of_the_rfc():

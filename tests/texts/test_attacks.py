@@ -6,34 +6,15 @@ from gradegate.files.bounds import SCRIPT_RUNAWAYS
 from gradegate.processes.evaluate import begin, evaluate
 from gradegate.texts import script
 from gradegate.texts.script import ScriptError
+from support.each import table
 
 
 def value(code, output="hello", context=None):
     return script.of_assertion(code).call(output, context or {}).value
 
 
-ENDLESS = {
-    "a loop": "while (true) {}\nreturn 1",
-    "a loop that catches": "for (;;) { try { while (1) {} } catch (e) {} }\nreturn 1",
-    "a slow pattern": "/^(a+)+$/.test('a'.repeat(60) + 'b')",
-    "a promise that goes on": "const f = () => Promise.resolve().then(f); f()",
-    "a job that loops": "(async () => { await null; while (1) {} })()",
-    "sorting": "[1, 2, 3].sort(() => { while (1) {} })",
-    "a getter of the result": "({ get score() { while (1) {} } })",
-    "an error's text": "(() => { throw { toJSON() { while (1) {} } }; })()",
-    "the text of all errors": "Error.prototype.toString = () => { while (1) {} };\nwhile (1) {}\nreturn 1",
-    "the names of all errors": "Object.defineProperty(Error.prototype, 'name', { get() { while (1) {} } });\nwhile (1) {}\nreturn 1",
-    "a proxy": "new Proxy({}, { get() { while (1) {} }, ownKeys() { while (1) {} } })",
-}
-LARGE = {
-    "1 GB of text": "'x'.repeat(2 ** 30)",
-    "many texts": "const all = [];\nfor (;;) all.push('x'.repeat(1e6) + all.length);\nreturn 1",
-    "doubling": "let s = 'x';\nfor (;;) s += s;\nreturn s",
-    "a buffer": "new Uint8Array(1e9).length",
-    "an array": "Array(1e9).fill(0)",
-    "a result": "'x'.repeat(2e7)",
-    "deep data": "let o = [];\nfor (let i = 0; i < 1e6; i++) o = [o];\nreturn o",
-}
+ENDLESS = table(__file__, "ENDLESS")
+LARGE = table(__file__, "LARGE")
 DEEP = {
     "recursion": "(function f() { return f() + 1; })()",
     "brackets": "JSON.parse('['.repeat(1e6))",
@@ -62,15 +43,7 @@ def test_it_costs_its_own_grade_alone(code):
     assert value("output.length") == 5
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "Object.prototype.pass = true; Array.prototype.includes = () => true; 1",
-        "String.prototype.includes = () => true; JSON.parse = () => 1; globalThis.leak = 1; 1",
-        "Object.prototype.toJSON = function () { return 1; }; 1",
-        "console.log = 1; Promise.prototype.then = null; Object.defineProperty(globalThis, 'output', { value: 7 }); 1",
-    ],
-)
+@pytest.mark.parametrize("code", table(__file__, "nothing_of_one_call_is_left_for_the_next"))
 def test_nothing_of_one_call_is_left_for_the_next(code):
     value(f"(() => {{ {code.rsplit(';', 1)[0]}; return 1; }})()")
     clean = "({}).pass === undefined && !output.includes('x') && typeof leak === 'undefined' && ![].includes(1)"

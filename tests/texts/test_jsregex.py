@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradegate.processes.evaluate import begin
 from gradegate.texts import patterns
+from support.each import table
 
 RECORDED = json.loads((Path(__file__).parent / "jsregex" / "expected.json").read_text())
 
@@ -34,12 +35,7 @@ def test_an_expression_finds_what_javascript_finds():
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("(?i)yes", "JavaScript: expecting ':': `[Aa]` is either letter"),
-        ("(?P<n>a)", "is not a regular expression of JavaScript: invalid group"),
-        (r"\Ayes", r"`\A` is the letter A in JavaScript's expressions: write `^`"),
-        (r"yes\Z", r"`\Z` is the letter Z in JavaScript's expressions: write `$`"),
-        (r"[\p{L}]", r"`\p` is the letter p"),
-        ("a++", "nothing to repeat"),
+        *table(__file__, "what_javascript_has_not_is_a_mistake"),
         ("(.*)*" * 5000, "has more than 20,000 characters"),
         ("(" * 3000 + ")" * 3000, "too many captures"),
     ],

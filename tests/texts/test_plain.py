@@ -11,6 +11,7 @@ from gradegate.texts import engine
 from gradegate.texts.filters import FILTERS as FILTERS_THERE_ARE
 from gradegate.texts.plain import is_plain
 from gradegate.texts.template import TemplateError, environment, needs, printed, render, uses
+from support.each import table
 
 VARS = {"a": "text", "b": ["x", {"k": "v"}, []], "c": {"d": {"e": 1.0}, "length": 3}, "n": None, "t": True, "i": 7}
 PATHS = ["a", "b", "c", "n", "t", "i", "missing", "c.d", "c.d.e", "b[1].k", "b[0]", "c['d']", "a.length", "missing.x.y"]
@@ -53,26 +54,7 @@ def test_here_and_in_the_worker_the_same_is_asked_for(source):
         assert [uses(source), needs(source), *environment(source)] == asked
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{% for x in b %}{% endfor %}",
-        "{% set x = a %}",
-        "{{ a ~ a }}",
-        "{{ a + a }}",
-        "{{ i * i }}",
-        "{{ a | join(',') }}",
-        "{{ a | dump | dump }}",
-        "{{ a | dump(2) }}",
-        "{{ a | indent(9) }}",
-        "{{ b[i] }}",
-        "{{ [a, a] }}",
-        "{{ x" + " | trim" * 30 + " }}",
-        "{{ a == b }}{{ a == c }}{{ a == n }}{{ a == t }}{{ a == i }}",
-        "{{ -i }}",
-        "{{ [] }}",
-    ],
-)
+@pytest.mark.parametrize("source", [*table(__file__, "what_may_grow_is_not_plain"), "{{ x" + " | trim" * 30 + " }}"])
 def test_what_may_grow_is_not_plain(source):
     assert not is_plain(engine.parse(source))
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gradegate.texts.prompt import fill, stays, unknown
 from gradegate.texts.template import TemplateError
 from gradegate.values.suite import Verbatim
+from support.each import table
 
 JSON_CHAT = '[{"role": "user", "content": "say {{x}}"}]'
 YAML_CHAT = "- role: user\n  content: |\n    say {{x}}\n"
@@ -34,19 +35,7 @@ def test_chat_yaml_that_is_yaml_only_once_it_is_filled_in_is_a_text():
     assert fill(loop, {"xs": ["a"]}) == "- role: system\n  content: s\n- role: user\n  content: a\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "as_it_is"),
-    [
-        ("starts with {{ and goes on", True),
-        ("{{x}} {% unfinished", True),
-        ("{# no end", True),
-        ("{{\n  x\n}}", True),
-        ("{{x}}\nand {{x}}", False),
-        ("{% raw %}{{ {% endraw %}", False),
-        ("no braces", False),
-        ("a } b", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "as_it_is"), table(__file__, "a_text_with_braces_that_stay_open_is_no_template"))
 def test_a_text_with_braces_that_stay_open_is_no_template(text, as_it_is):
     assert stays(text) is as_it_is
     assert (fill(text, {"x": "1"}) == text) is (as_it_is or "{" not in text)
@@ -54,18 +43,7 @@ def test_a_text_with_braces_that_stay_open_is_no_template(text, as_it_is):
 
 @pytest.mark.parametrize(
     ("value", "filled"),
-    [
-        ("Fill {{x}} in", "Fill {{x}} in"),
-        ("{{ name | upper }}", "ADA"),
-        ("{{ name }} in {{ gone }}", "{{ name }} in {{ gone }}"),
-        ("{{ gone | default('you') }}", "{{ gone | default('you') }}"),
-        ("{% if gone %}a{% endif %}", "{% if gone %}a{% endif %}"),
-        ("{% for w in words %}{{w}};{% endfor %}", "a;b;"),
-        ("{{ env.TOWN }} {{name}}", "Oslo Ada"),
-        ("{# {{gone}} #}{{name}}", "Ada"),
-        ("{{name}} {{", "{{name}} {{"),
-        (Verbatim("{{name}}"), "{{name}}"),
-    ],
+    [*table(__file__, "a_value_is_filled_in_unless_it_asks_for_what_nobody_defines"), (Verbatim("{{name}}"), "{{name}}")],
 )
 def test_a_value_is_filled_in_unless_it_asks_for_what_nobody_defines(value, filled):
     variables = {"env": {"TOWN": "Oslo"}, "name": "Ada", "words": ["a", "b"], "v": value}

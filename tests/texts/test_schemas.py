@@ -3,6 +3,7 @@ import json
 import pytest
 
 from gradegate.texts import schemas
+from support.each import table
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 LOCAL = [
@@ -55,16 +56,7 @@ def test_a_dynamic_reference_is_none_either():
         schemas.check(json.dumps({"$schema": DRAFT, "$dynamicRef": "http://127.0.0.1:9/x"}))
 
 
-@pytest.mark.parametrize(
-    ("schema", "why"),
-    [
-        ({"$ref": "#"}, "refers to itself without end"),
-        ({"allOf": [{"$ref": "#"}]}, "refers to itself without end"),
-        ({"type": "strong"}, "is not a JSON Schema"),
-        ({"pattern": "("}, "is not a JSON Schema"),
-        ({"$schema": 5}, "cannot be used"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "why"), table(__file__, "a_schema_that_cannot_be_used_is_refused"))
 def test_a_schema_that_cannot_be_used_is_refused(schema, why):
     with pytest.raises(ValueError, match=why):
         schemas.check(json.dumps(schema))
@@ -91,13 +83,9 @@ def test_an_answer_nested_too_deeply_is_not_judged():
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ({"type": "object", "requird": ["a"]}, 'the key `requird`, which checks nothing: did you mean "required"?'),
-        ({"properties": {"a": {"type": "string", "minlength": 3}}}, 'did you mean "minLength"?'),
+        *table(__file__, "a_key_that_checks_nothing_is_said"),
         ({"$schema": DRAFT, "items": {"typ": "string"}}, 'did you mean "type"?'),
         ({"prefixItems": [{"type": "string"}]}, f"name its draft, `$schema: {DRAFT}`"),
-        ({"schema": {"type": "object"}, "name": "answer"}, "write what is in `schema` alone"),
-        ({"answer": {"type": "string"}}, "the key `answer`, which checks nothing: fields stand in `properties`"),
-        ({"type": "object", "answer": {"type": "string"}}, "keys of your own start with x-"),
     ],
     ids=str,
 )
@@ -111,13 +99,9 @@ def test_a_key_that_checks_nothing_is_said(schema, said):
 @pytest.mark.parametrize(
     "schema",
     [
+        *table(__file__, "keywords_and_what_only_says_something_are_fine"),
         *LOCAL,
         {"$schema": DRAFT, "prefixItems": [True], "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False},
-        {"title": "t", "description": "d", "$comment": "c", "examples": [1], "default": 1, "readOnly": True, "deprecated": True},
-        {"x-own": 1, "example": {"a": 1}, "nullable": True, "if": {"type": "null"}, "then": {}, "else": {}},
-        {"enum": [{"requird": 1}], "const": {"typ": 1}, "properties": {"requird": {"type": "string"}}},
-        {"$ref": "#/components/x", "components": {"x": {"type": "string"}}},
-        {"dependencies": {"a": ["b"]}, "patternProperties": {"^a": {}}, "propertyNames": {}, "contentMediaType": "x"},
     ],
     ids=str,
 )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradegate.texts import script
 from gradegate.texts.script import CodeFile, ScriptError, mentions, reads, shown
 from gradegate.texts.script_words import tokens
+from support.each import table
 
 
 def value(code, output="hello", context=None, read=script.of_assertion):
@@ -23,32 +24,7 @@ def file(code, function=""):
     return CodeFile(file="a.js", function=function, code=code)
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("output.length", 5),
-        ("output.length > 3;", True),
-        ("output === 'hello'\n", True),
-        ("  output.trim()  ", "hello"),
-        ("const n = output.length; n > 3", True),
-        ("const s = output; s === 'a;b'", False),
-        ("let f = (x) => { return x; }; f(output)", "hello"),
-        ("var a = `;${output};`; a.length;;", 7),
-        ("const n = output.length;\nreturn n;", 5),
-        ("{pass: true, score: 1, reason: 'x'}", {"pass": True, "score": 1, "reason": "x"}),
-        ("(() => output.length)()", 5),
-        ("context.vars.n", 2),
-        ("Promise.resolve(output.length)", 5),
-        ("(async () => { await null; return 7; })()", 7),
-        ("this === globalThis", True),
-        ("null", None),
-        ("undefined", None),
-        ("0.1 + 0.2", 0.30000000000000004),
-        ("1e21", 1e21),
-        ("'\\u2028</script>\\u0000'", "\u2028</script>\x00"),
-        ("'\\ud800'", "\ud800"),
-    ],
-)
+@pytest.mark.parametrize(("code", "expected"), table(__file__, "an_assertion_is_an_expression_or_a_body"))
 def test_an_assertion_is_an_expression_or_a_body(code, expected):
     assert value(code, context={"vars": {"n": 2}}) == expected
 
@@ -60,48 +36,7 @@ def test_numbers_that_json_lacks_are_what_they_are(number):
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [
-        ("const a = output;\na.length > 3", "it returns nothing"),
-        ("(() => {\n  return true;\n})()", "it returns nothing"),
-        ("const a = output", "it returns nothing, whatever the answer is -> end it with the value"),
-        ("output => output.length", "a function, which nobody calls"),
-        ("async (output, context) => true", "a function, which nobody calls"),
-        ("return true", "no JavaScript"),
-        ("((output: string) => true)(output)", "remove the types"),
-        ("const x: any = 1;\nreturn x;", "remove the types"),
-        ("a b", "no JavaScript: expecting ';' (line 1)"),
-        ("const a = 1;\n\nreturn [a;", "(line 3)"),
-        ("await f(output)", "`async` function"),
-        ("   ", "it is empty"),
-        ("'" + "a" * 300_000 + "'", "more than 262,144 characters"),
-        ("'\0'", "NUL"),
-        ("require('fs')", "`require` loads a module"),
-        ("const fs = require('fs');\nreturn fs.existsSync('x');", "`require` loads a module"),
-        ("return 1;\nfetch('http://x')", "`fetch` asks the network"),
-        ("process.env.KEY === 'x'", "`process` reads the process"),
-        ("process?.env", "`process` reads the process"),
-        ("import('fs')", "`import` loads a module"),
-        ("setTimeout(() => {}, 1)", "`setTimeout` waits"),
-        ("[...require('fs')]", "`require` loads a module"),
-        ("ouput.length", "`ouput` is not declared, and the engine does not have it (line 1) -> did you mean `output`?"),
-        ("const a = 1;\nreturn new URL(output).host", "`URL` is not declared, and the engine does not have it (line 2)"),
-        ("new Intl.NumberFormat('en').format(1)", "`Intl` is not declared"),
-        ("structuredClone(output)", "`structuredClone` is not declared"),
-        ("Buffer.from(output).length", "`Buffer` is not declared"),
-        ("new TextEncoder().encode(output)", "`TextEncoder` is not declared"),
-        ("typeof Atomics.wait", "`Atomics` is not declared"),
-        ("new WeakRef({}).deref()", "`WeakRef` is not declared"),
-        ("window.output", "`window` is not declared"),
-        ("({ Buffer: Buffer.from('a') })", "`Buffer` is not declared"),
-        ("(1234.5).toLocaleString() === '1,234.5'", "`toLocaleString` needs the rules of a language"),
-        ("new Date(0)?.toLocaleDateString?.('en-US')", "`toLocaleDateString` needs the rules of a language"),
-        ("new Date(0).toLocaleTimeString()", "`toLocaleTimeString` needs the rules of a language"),
-        ("output.toLocaleUpperCase('tr')", "name no language"),
-        ("output.toLocaleLowerCase(['tr'])", "name no language"),
-        ("output.localeCompare('a', 'de')", "give it no options"),
-        ("output.localeCompare(f(1, 2), undefined, { numeric: true })", "give it no options"),
-        ("`${require('fs')}`", "`require` loads a module"),
-    ],
+    [*table(__file__, "what_cannot_work_is_said_before_it_runs"), ("'" + "a" * 300_000 + "'", "more than 262,144 characters")],
 )
 def test_what_cannot_work_is_said_before_it_runs(code, words):
     with pytest.raises(ScriptError) as refused:
@@ -109,77 +44,12 @@ def test_what_cannot_work_is_said_before_it_runs(code, words):
     assert words in f"{refused.value} -> {refused.value.cure}"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "!output.includes('require(x)')",
-        "!output.includes(\"fetch('a')\")",
-        "true // require('fs')",
-        "/* fetch(1) */ true",
-        "`process.env ${1}` !== ''",
-        "/require\\('/.test('a') === false",
-        "({ fetch(x) { return x; } }).fetch(true)",
-        "({ process: true }).process",
-        "context.vars.process.env === undefined || true",
-        "typeof require === 'undefined' || require('x')",
-        "typeof process === 'undefined' || process.env.X",
-        "const require = (x) => x; require(true)",
-        "[true].map((fetch) => fetch).pop()",
-        "output.import === undefined",
-        "((a) => a / 2 > 1 / 2)(3)",
-        "'a /* b'.length > 0 && 'c */'.length > 0",
-        "typeof Intl === 'undefined' || Intl.NumberFormat",
-        "output.toLocaleUpperCase() === 'HELLO' && output.toLocaleLowerCase(undefined) === output",
-        "({ toLocaleString(x) { return x; } }).toLocaleString(true)",
-        "output.localeCompare(['hello', 1][0]) === 0",
-        "((first, ...rest) => rest.every((x) => x))(0, true)",
-        "(function count(n) { return n ? count(n - 1) : true; })(3)",
-        "`${[1].map((n) => n)[0]}` === '1'",
-        "(x = 5, x.toFixed(1) === '5.0')",
-        "(globalThis.shared = [true], shared.pop())",
-        "0.5.toFixed(1) === '0.5' && 1e3.toString() === '1000' && 1..toFixed() === '1'",
-        "((output) => { if (output) /URL(x)/.test(output); return true; })(output)",
-        "(() => { class A { #p = 1; static of(x) { return new A(x); } get p() { return this.#p; } } return A.of(1).p === 1; })()",
-        "(() => { outer: for (const [k, { v }] of Object.entries({ a: { v: [1] } })) { v.pop(); continue outer; } return true; })()",
-        "(() => { try { throw new Error('x'); } catch ({ message }) { return message.length === 1; } })()",
-        "(({ a: { b }, c: d = b }) => b.valueOf() === d.valueOf())({ a: { b: 1 } })",
-    ],
-)
+@pytest.mark.parametrize("code", table(__file__, "a_word_that_is_no_use_is_not_refused"))
 def test_a_word_that_is_no_use_is_not_refused(code):
     assert value(code, context={"vars": {"process": {}}}) is True
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("output.missing.length", "throws TypeError: cannot read property 'length' of undefined (line 1)"),
-        ("const a = 1;\nconst b = a.c.d;\nreturn b;", "(line 2)"),
-        ("JSON.parse(output)", "throws SyntaxError"),
-        ("(() => { throw 'text'; })()", "text"),
-        ("(() => { throw null; })()", "null"),
-        ("(() => { throw { toString() { throw 1; } }; })()", "{}"),
-        ("Promise.reject(new Error('late'))", "throws Error: late"),
-        ("new Promise(() => {})", "never comes"),
-        ("10n", "bigint"),
-        ("Symbol('x')", "symbol"),
-        ("JSON.parse", "a function"),
-        ("({ a: 10n })", "cannot be read"),
-        ("new Number(1)", "an object around a value, such as `new Number(1)`, is no plain data"),
-        ("new Boolean(false)", "no plain data"),
-        ("[new String('good')]", "no plain data"),
-        ("let deep = [];\nfor (let i = 0; i < 201; i++) deep = [deep];\nreturn deep", "nested more than 200 deep"),
-        ("(() => { const a = {}; a.a = a; return a; })()", "cannot be read"),
-        ("({ get a() { throw new Error('getter'); } })", "getter"),
-        ("new Proxy({}, { ownKeys() { throw new Error('trap'); } })", "trap"),
-        ("require", "require"),
-        ("new Function('return new Intl.NumberFormat()')()", "Intl"),
-        ("(1)['toLocale' + 'String']()", "`toLocaleString` needs the rules of a language"),
-        ("(() => { try { return [1]['toLocale' + 'String']() } catch { return 'caught' } })()", "needs the rules"),
-        ("(() => { try { return 'é'.localeCompare('e') } catch { return 0 } })()", "needs the rules of a language"),
-        ("'a'['localeCompare']('b', 'de')", "needs the rules of a language"),
-        ("'I'['toLocaleLowerCase']('tr')", "needs the rules of a language"),
-    ],
-)
+@pytest.mark.parametrize(("code", "words"), table(__file__, "what_throws_or_gives_no_data_is_an_error"))
 def test_what_throws_or_gives_no_data_is_an_error(code, words):
     with pytest.raises(ScriptError) as error:
         value(code)
@@ -193,56 +63,19 @@ def test_what_is_logged_is_kept_as_far_as_people_read_it():
     assert (flood.value, len(flood.lines), max(map(len, flood.lines))) == (True, 50, 500)
 
 
-@pytest.mark.parametrize(
-    ("code", "function", "expected"),
-    [
-        ("module.exports = (output) => output.length", "", 5),
-        ("module.exports = function (output, context) { return context.vars.n }", "", 2),
-        ("exports.check = (output) => output + '!'", "check", "hello!"),
-        ("module.exports.a = () => 1; module.exports.b = () => 2", "b", 2),
-        ("export default (output) => ({ pass: true, score: 1, reason: output })", "", {"pass": True, "score": 1, "reason": "hello"}),
-        ("export default function name(output) {\n  return output;\n}", "", "hello"),
-        ("export default async function (output) { return output }", "", "hello"),
-        ("const f = (o) => o;\nexport { f as g, f };", "g", "hello"),
-        ("export const f = () => 3;\nexport function h() { return f() + 1 }", "h", 4),
-        ("export async function h() { return 4 }", "h", 4),
-        ("const text = 'export default 1';\nmodule.exports = () => text", "", "export default 1"),
-        ("'use strict';\nfunction f() { return this === undefined }\nmodule.exports = f", "", True),
-    ],
-)
+@pytest.mark.parametrize(("code", "function", "expected"), table(__file__, "a_file_exports_a_function"))
 def test_a_file_exports_a_function(code, function, expected):
     assert value(file(code, function), context={"vars": {"n": 2}}) == expected
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("import fs from 'fs'\nexport default () => 1", "`import` loads a module (line 1)"),
-        ("\nimport 'x'", "(line 2)"),
-        ("export { a } from 'b'", "from` loads a module"),
-        ("const fs = require('fs');\nmodule.exports = () => 1", "`require` loads a module"),
-        ("export * as x", "`export` is written in a way"),
-        ("module.exports = (", "no JavaScript"),
-        ("module.exports = (output: string): boolean => true", "no JavaScript"),
-    ],
-)
+@pytest.mark.parametrize(("code", "words"), table(__file__, "a_file_that_cannot_work_is_said_before_it_runs"))
 def test_a_file_that_cannot_work_is_said_before_it_runs(code, words):
     with pytest.raises(ScriptError) as refused:
         script.of_assertion(file(code))
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("code", "function", "words"),
-    [
-        ("const a = 1", "", "it exports no function"),
-        ("module.exports = null", "", "it exports no function"),
-        ("exports.a = 1", "a", "does not export a function `a`"),
-        ("exports.a = () => 1", "constructor", "does not export a function `constructor`"),
-        ("throw new Error('load')", "", "throws Error: load (line 1)"),
-        ("\nmodule.exports = (o) => o.a.b", "", "(line 2)"),
-    ],
-)
+@pytest.mark.parametrize(("code", "function", "words"), table(__file__, "a_file_that_does_not_work_is_an_error_with_its_line"))
 def test_a_file_that_does_not_work_is_an_error_with_its_line(code, function, words):
     with pytest.raises(ScriptError) as error:
         value(file(code, function))
@@ -352,20 +185,7 @@ def test_plain_texts_have_one_order(one, two, three):
         assert signs[0][2] <= 0
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("({ pass: false, toJSON() { return { pass: true }; } })", {"pass": False}),
-        ("Object.prototype.toJSON = () => 7;\nreturn { a: [1], f() {} }", {"a": [1]}),
-        ("Function.prototype.toJSON = () => 7;\nreturn [() => 1, Symbol('x'), undefined]", [None, None, None]),
-        ("Object.prototype.pass = true; Object.prototype.value = 9;\nreturn { score: 1 }", {"score": 1}),
-        ("class A { x = 1; get y() { return 2; } }\nreturn new A()", {"x": 1}),
-        ("({ at: new Date(0), never: new Date(NaN) })", {"at": "1970-01-01T00:00:00.000Z", "never": None}),
-        ("({ get a() { return [1]; } })", {"a": [1]}),
-        ("[, NaN, -0, { ['__proto__']: 1 }]", [None, None, 0, {"__proto__": 1}]),
-        ("Object.assign(Object.create(null), { a: new Map([[1, 2]]) })", {"a": {}}),
-    ],
-)
+@pytest.mark.parametrize(("code", "expected"), table(__file__, "what_is_given_is_read_as_plain_data"))
 def test_what_is_given_is_read_as_plain_data(code, expected):
     assert value(code) == expected
 
@@ -393,17 +213,7 @@ def test_a_text_as_long_as_allowed_is_looked_through_at_once(code):
 @pytest.mark.parametrize(
     ("code", "name", "expected"),
     [
-        ("context.prompt.includes('a')", "prompt", True),
-        ("context?.['prompt']", "prompt", True),
-        ("const { prompt } = context; prompt", "prompt", True),
-        ("JSON.stringify(context).includes('lenient')", "prompt", True),
-        ("((c) => c.vars)(context)", "prompt", True),
-        ("context['pro' + 'mpt']", "prompt", True),
-        ("arguments[1]['x']", "prompt", True),
-        ("!output.includes('system prompt') && context.vars.a // prompt", "prompt", False),
-        ("context.vars.q && context?.test && context['vars']", "prompt", False),
-        ("context.providerResponse.cached", "provider", False),
-        ("output.prompt", "provider", False),
+        *table(__file__, "which_part_of_its_context_code_may_read"),
         (file("module.exports = (output, { provider }) => provider.label"), "provider", True),
         (file("module.exports = (output, context) => context.vars.provider_"), "provider", False),
     ],

@@ -3,17 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.texts.template import TemplateError, render
+from support.each import table
 
-VARS = {
-    "name": "Ada",
-    "list": ["a", "b"],
-    "obj": {"a": {"b": "deep"}, "items": "mine"},
-    "yes": True,
-    "nil": None,
-    "one": 1.0,
-    "half": 0.5,
-    "open": "{{name}}",
-}
+VARS = table(__file__, "VARS")
 
 
 def test_values_print_as_in_nunjucks():
@@ -31,17 +23,7 @@ def test_a_broken_template_is_an_error(source):
         render(source, VARS)
 
 
-ATTACKS = [
-    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-    "{{ name.__class__ }}",
-    "{{ 'a' * 100000000 }}",
-    "{{ list.append('x') }}",
-    "{{ lipsum() }}",
-    "{{ loop.__init__.__globals__ }}",
-    "{{ name['__class__'] }}{{ obj | first }}",
-    "{{ '%s' % obj }}",
-    "{{ '{0.__class__}'.format(name) }}",
-]
+ATTACKS = table(__file__, "ATTACKS")
 
 
 @pytest.mark.parametrize("source", ATTACKS)
@@ -55,13 +37,7 @@ def test_templates_reach_nothing_of_python(source):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (0.0, "0"),
-        (-0.0, "0"),
-        (-3.0, "-3"),
-        (1e-6, "0.000001"),
-        (1.5e-7, "1.5e-7"),
-        (1e20, "100000000000000000000"),
-        (1e21, "1e+21"),
+        *table(__file__, "numbers_are_printed_as_in_javascript"),
         (0.1 + 0.2, "0.30000000000000004"),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),

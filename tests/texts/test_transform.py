@@ -8,34 +8,14 @@ from hypothesis import strategies as st
 
 from gradegate.errors import NoVerdict
 from gradegate.texts.transform import parse
+from support.each import table
 from support.graded import Script, config, mistakes
 
 OUTPUT = {"context": "one", "citations": [{"text": "a", "meta": {"k": "x"}}, {"text": "b"}], "list": ["p", "q"], "odd-key": "o"}
 VARS = {"docs": ["d", "e"], "x": "vx"}
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("output.context", "one"),
-        (" output . context ;", "one"),
-        ("output.citations[0].text", "a"),
-        ("output?.citations?.[1]?.text", "b"),
-        ('output["odd-key"]', "o"),
-        ("output['citations'][0]['meta'].k", "x"),
-        ("output.list", ["p", "q"]),
-        ("JSON.parse(output).context", "one"),
-        ("JSON.parse( output ).list[1]", "q"),
-        ("output.citations.map(c => c.text)", ["a", "b"]),
-        ("output.citations.map((c) => c.text).join('\\n\\n')", "a\n\nb"),
-        ('output.list.join(", ")', "p, q"),
-        ("output.list.join()", "p,q"),
-        ("output.list.map(item => item)", ["p", "q"]),
-        ("context.vars.x", "vx"),
-        ("context.vars.docs[1]", "e"),
-        ("context.metadata.sources", "meta"),
-    ],
-)
+@pytest.mark.parametrize(("written", "expected"), table(__file__, "paths"))
 def test_paths(written, expected):
     assert parse(written).apply(json.dumps(OUTPUT), VARS, {"sources": "meta"}) == expected
 
@@ -65,18 +45,7 @@ def test_what_is_no_path_runs_as_javascript(written, expected):
     assert found.apply(OUTPUT, VARS, {"sources": "meta"}) == expected
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("output.list.map(", "no JavaScript"),
-        ("return output.context", "remove `return`"),
-        ("output => output.context", "a function, which nobody calls"),
-        ("const a = output;\na.context", "it returns nothing"),
-        ("require('fs')", "`require` loads a module"),
-        ("process.env.KEY", "`process` reads the process"),
-        ("output.`x`", "no JavaScript"),
-    ],
-)
+@pytest.mark.parametrize(("written", "words"), table(__file__, "what_cannot_run_is_a_mistake_at_its_line"))
 def test_what_cannot_run_is_a_mistake_at_its_line(gate, llm, written, words):
     llm.reply = Script("x [Attributed]")
     text = mistakes(gate(config(llm, {"type": "context-recall", "value": "v", "contextTransform": written})))
@@ -109,20 +78,7 @@ def test_a_path_that_leads_nowhere_is_no_verdict(written, output, words):
 
 
 @pytest.mark.parametrize("kind", ["context-recall", "context-relevance", "context-faithfulness"])
-@pytest.mark.parametrize(
-    ("written", "output", "outcome"),
-    [
-        ("output.docs", {"docs": ["The sky is blue.", "Snow is white."]}, "pass"),
-        ("output.docs", {"docs": "The sky is blue."}, "pass"),
-        ("output.docs", {"docs": ""}, "error"),
-        ("output.docs", {"docs": []}, "error"),
-        ("output.docs", {"docs": ["a", " "]}, "error"),
-        ("output.docs", {"docs": {"a": 1}}, "error"),
-        ("output.docs", {"docs": 7}, "error"),
-        ("output.docs", {}, "error"),
-        ("output.docs", "not JSON", "error"),
-    ],
-)
+@pytest.mark.parametrize(("written", "output", "outcome"), table(__file__, "the_context_of_an_answer"))
 def test_the_context_of_an_answer(gate, llm, kind, written, output, outcome):
     replies = {"context-recall": ["x. [Attributed]"], "context-relevance": ["The sky is blue."]}.get(kind, ["One.", "Yes."])
     llm.reply = Script(*replies)
