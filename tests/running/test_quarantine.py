@@ -55,6 +55,16 @@ def test_another_case_still_blocks_and_another_error_still_counts(gate, llm):
     assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
 
 
+@pytest.mark.parametrize(
+    ("replies", "code", "verdict"),
+    [("FF", 0, "fail"), ("FPP", 0, "pass"), ("FPE", 3, "error"), ("EFP", 3, "error"), ("EE", 3, "error"), ("FEF", 3, "fail")],
+)
+def test_of_several_runs_the_case_is_forgiven(gate, llm, replies, code, verdict):
+    ran, _ = run(gate, llm, quarantined(llm, gate={"runs": {"of": 3, "pass": 2}}), {0: replies}, "-j", "1")
+    assert (ran.code, ran.cases[0]["verdict"]) == (code, verdict)
+    assert run(gate, llm, suite(llm.spec(), 3, gate={"runs": {"of": 3, "pass": 2}}), {0: "FFFFFFFF"})[0].code == 1
+
+
 def flaking(gate, llm, config):
     """A history in which 36 of 60 asks of case 0 fail."""
     earlier(gate, llm, config, 12)

@@ -1,6 +1,7 @@
 """Shards and a merge come to what one run comes to, but for times."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate import cli
 from support.compared import compared
+from support.earlier import by
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, flipping, scripted, suite
 from support.shards import OPEN, Sharded, timeless
@@ -228,3 +230,23 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert "is not the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
     assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
     assert "is no folder with parts" in capsys.readouterr().err
+
+
+def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):
+    config = suite(llm.spec(), 6)
+    config["tests"][1]["flaky"] = {"report": True, "until": datetime.now(UTC).date().isoformat()}
+    llm.reply, before = by("m1", flipping(0.0, 1)), sharded(config, "--history", "h", "--history-out", "h")
+    for _ in range(12):
+        before.one()
+    lines = (bare / "h").read_text().splitlines(keepends=True)
+    (bare / "h").write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
+    found = []
+    for rounds in (False, True):
+        llm.reply = by("m1", scripted({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
+        run = sharded(config, "--history", "h", "--history-out", "out")
+        code, results = run.rounds() if rounds else run.one()
+        found.append((code, timeless(results), (bare / "out").read_text()))
+        (bare / "out").unlink()
+    assert found[0] == found[1]
+    assert (found[0][0], found[0][1]["history"]["used"]) == (1, 6)
+    assert [len(json.loads(line)["runs"]) for line in found[1][2].splitlines()] == [13] * 6

@@ -72,7 +72,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
             *said,
             ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`"),
         ], wrong
-    run = replace(action.run, base="", baseline="", compare="", shard=None, merge="", open="", allow_exec=False)
+    run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
     try:
         # Answers of another job are not there yet; whoever gives them, no target is asked.
         prepared, missing = planned(replace(run, answers=(), providers=("echo",)) if run.answers else run)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.bounds import MAX_MISTAKES
 from gradegate.files.document import line_of
 from gradegate.files.validation import wrong
-from gradegate.grading.numbers import Number, OfAssertion, OfTest, Share, Whole
+from gradegate.grading.numbers import Day, Number, OfAssertion, OfTest, Share, Whole
 from gradegate.options import MOST_RUNS
 from gradegate.registry import near
 from gradegate.values.suite import NOISE
@@ -82,19 +78,11 @@ class OptionKeys(_Keys):
     transform_vars: Text = ""
 
 
-def _day(value: Any) -> Any:
-    """A date as YAML and JSON write it."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        with suppress(ValueError):
-            return date.fromisoformat(value)
-    raise PydanticCustomError("day", "is not a date", {"cure": "write YEAR-MONTH-DAY, such as 2026-12-31"})
-
-
 class FlakyKeys(_Keys):
     """``flaky`` of a test: its quarantine."""
 
     report: Literal[True]  # that its failures are reported, and do not block
-    until: Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+    until: Day
 
 
 class TestKeys(_Keys):

@@ -61,10 +61,23 @@ def _selected(rule: Rule | None, row: Row) -> list[Grade]:
 
 def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
     """What one run is to a rule; None where the rule does not look at it."""
+    row = _counting(row)
     if rule is None or (counted(rule, row) if rule.every_case else row.grades and _is_whole(rule, row)):
         return row.outcome
     outcomes = {grade.outcome for grade in _selected(rule, row)} if not rule.every_case else set()
     return next((it for it in (FAIL, ERROR, PASS) if it in outcomes), None)
+
+
+def _counting(row: Row) -> Row:
+    """A run of a case as it is without a quarantine: that is for the case, which no rule looks at then."""
+    if not (row.needs and any(grade.quarantine for grade in row.grades)):
+        return row
+    return replace(row, grades=tuple(replace(grade, quarantine="") for grade in row.grades))
+
+
+def _is_forgiven(row: Row) -> bool:
+    bad = [grade for grade in row.grades if grade.outcome is not PASS and not grade.inner and grade.assertion.counts]
+    return all(grade.quarantine for grade in bad) and any(grade.quarantine for grade in row.grades)
 
 
 # --- a case as one row ----------------------------------------------------------------------------------------
@@ -90,12 +103,16 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     """The runs of a case as one row with one grade, as a rule sees it; None where the rule does not look at it."""
     assert rows[0].needs is not None
     runs = of_rule(rule, rows[0].needs)
-    rows = rows[: runs.of]
+    forgiven = [*map(_is_forgiven, rows[: runs.of])]
+    rows = [*map(_counting, rows[: runs.of])]
     outcomes = [it for row in rows if (it := outcome_of(rule, row))]
     if len(outcomes) < len(rows):
         return None
     end = verdict(runs, outcomes) or ERROR
     telling = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is end] or rows
+    why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
+    if rule and rule.blocking and end is not PASS and why and all(why):
+        return None  # of a test in quarantine
     row = replace(telling[0], outcome=end, threshold=None, verdict=end, runs=len(rows))
     row = replace(row, of=runs.of, passed=outcomes.count(PASS), needed=runs.passes)
     row = replace(row, reason=row.ran)

@@ -30,6 +30,7 @@ FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever 
 # A form that the user wrote on the grader: what it asks for was asked for.
 OWN_FORMS = ("response_format", "responseSchema", "responseJsonSchema", "format", "output_format", "output_config")
 _SORTED = json.JSONEncoder(sort_keys=True, default=str)
+_MODELS = 250  # characters of the names of all that graded
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
@@ -44,7 +45,7 @@ class Account:
     @property
     def model(self) -> str:
         """The model that graded, as its replies name it; several in the order of their names."""
-        return ", ".join(sorted(self._models))
+        return excerpt(", ".join(sorted(self._models)), _MODELS)
 
     def heard(self, model: str) -> None:
         """Note who replied."""

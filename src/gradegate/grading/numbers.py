@@ -1,11 +1,14 @@
-"""Numbers that a user writes, checked by pydantic: in configs, and in the options of graders."""
+"""Numbers and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 
@@ -40,3 +43,14 @@ OfTest = Annotated[
     Number | Literal["none"] | None,
     BeforeValidator(_told("or `none`: every assertion has to pass, whatever defaultTest says")),
 ]
+
+
+def _day(value: Any) -> Any:
+    """A date as YAML and JSON write it."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        with suppress(ValueError):
+            return date.fromisoformat(value)
+    raise PydanticCustomError("day", "is not a date", {"cure": "write YEAR-MONTH-DAY, such as 2026-12-31"})
+
+
+Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]

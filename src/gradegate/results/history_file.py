@@ -27,7 +27,7 @@ class _Strict(BaseModel):
 class _Run(_Strict):
     at: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), Shared]
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]
-    model: Annotated[str, Field(max_length=200), Shared]
+    model: Annotated[str, Field(max_length=300), Shared]
     votes: Annotated[str, Field(pattern=r"^[PFE]{1,200}$"), Shared]
     outcome: Annotated[Literal["pass", "fail", "error", "open"], Shared]
     request: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]

@@ -256,8 +256,11 @@ class Confirming:
             forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner}
         until = quarantine.until.isoformat()
         changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
-        outcome, score, reason = concluded(answer.job.case, changed)
-        self._answers[number] = replace(answer, row=replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason))
+        row = replace(answer.row, grades=changed)
+        if not answer.job.needs:  # a run that fails is no run that passes
+            outcome, score, reason = concluded(answer.job.case, changed)
+            row = replace(row, outcome=outcome, score=score, reason=reason)
+        self._answers[number] = replace(answer, row=row)
 
     def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
         """Whether a grade that does not pass may be forgiven: its history, where it has one, is flaky and finds no break."""

@@ -22,7 +22,7 @@ Place = tuple[int, int]  # of an answer: the index of its job, and the repetitio
 
 
 class Histories:
-    """Of the grades that may be asked again, by one grader."""
+    """Of the grades that may be asked again, by one grader and in one run of the case."""
 
     def __init__(self, plan: Plan, askable: Askable) -> None:
         self._plan, self._askable = plan, askable
@@ -38,7 +38,7 @@ class Histories:
                 key = identity(job, repeat).hex()
                 mine = found[index, repeat] = {}
                 for position, bound in self._askable.of(job):
-                    if not bound.again.opinions:
+                    if not (bound.again.opinions or job.needs):
                         held = bound.asserted
                         graders = sorted(model.id for model in bound.models.values())
                         own = digest([key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps])
@@ -79,6 +79,8 @@ class Histories:
 
     def told(self, job: Job, row: Row, identities: Mapping[int, str]) -> Row:
         """A row whose grades know their earlier votes."""
+        if not identities:
+            return row
         grades = list(row.grades)
         for position, own in identities.items():
             grade = grades[position]
