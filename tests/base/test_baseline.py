@@ -67,6 +67,11 @@ def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name):
         read(repository, name)
 
 
+def test_the_command_line_finds_no_baseline_by_itself(repository):
+    with pytest.raises(ConfigError, match="`baseline: auto` is for the Action"):
+        read(repository, "auto")
+
+
 def test_links_do_not_change_whose_file_it_is(repository):
     outside = repository.parent / "temp"
     (repository / "link.json").symlink_to(outside / "results.json")

@@ -38,21 +38,24 @@ class Repository:
     failing: set[str]  # what the model has no good answer to
 
     def run(self, number: int, event: str, **inputs: str) -> Left:
-        github, sha = self.step.github, SHAS[number] if event == "push" else HEAD
-        owner = {"full_name": github.repository, "default_branch": "main"}
-        self.step.payload = {**(pull_request() if event == "pull_request" else {"after": sha}), "repository": owner}
+        github, proposed = self.step.github, event == "pull_request"
+        sha = HEAD if proposed else SHAS[number]
+        owner = {"repository": {"full_name": github.repository, "default_branch": "main"}}
+        self.step.payload = (
+            {"schedule": "0 0 * * *"} if event == "schedule" else {**(pull_request() if proposed else {"after": sha}), **owner}
+        )
         self.step.event = event
-        ref = "refs/heads/main" if event == "push" else "refs/pull/7/merge"
+        ref = "refs/pull/7/merge" if proposed else "refs/heads/main"
         self.step.environ = {
             "GITHUB_REF": ref,
             "GITHUB_RUN_ID": str(number),
             "GITHUB_WORKFLOW_REF": f"{github.repository}/{OWN}@{ref}",
             "RUNNER_TEMP": str(self.step.root / "runner_temp"),
         }
-        if event == "push":
+        if not proposed:
             github.commits.append(sha)
         left = self.step.run(**{"baseline": "auto", **inputs})
-        github.ran(number, sha, event=event, branch="main" if event == "push" else "topic")
+        github.ran(number, sha, event=event, branch="topic" if proposed else "main")
         if name := left.outputs.get("artifact"):
             folder = self.step.root / "runner_temp" / name
             github.left(number, name, zipped({path.name: path.read_bytes() for path in folder.iterdir()}))
@@ -110,7 +113,8 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     )  # what could not be decided is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
-    assert outcome(repository.push(6)) == ("pass", "0")
+    repository.failing.clear()
+    assert outcome(repository.run(6, "schedule")) == ("pass", "0")
     assert outcome(repository.propose(7, "two")) == ("blocked", "1")
 
     assert [run for run, _, _ in github.artifacts] == [1, 6]  # a pull request leaves nothing

@@ -31,9 +31,9 @@ _NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PW
 
 FIELD, HEADER, TEXT = ("field", "header", "text")  # as what a provider sends a value: its credential, a header, anything else
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
-# Started by somebody who may write, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
+# Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
-OWN = ("push", "workflow_dispatch")
+OWN = ("push", "workflow_dispatch", "schedule")
 # Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
 # others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
 FREE = frozenset(
@@ -137,7 +137,7 @@ class Environment:
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
         name, ref = self.default_branch, self.variables.get("GITHUB_REF", "")
-        return self.event in (*OWN, "schedule") and name != "" and ref == f"refs/heads/{name}"
+        return self.event in OWN and name != "" and ref == f"refs/heads/{name}"
 
     @property
     def default_branch(self) -> str:

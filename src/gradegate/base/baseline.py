@@ -17,7 +17,7 @@ from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Other, Plan
 from gradegate.planning.plan import plan
 from gradegate.results.earlier_run import Baseline
-from gradegate.values.settings import Settings
+from gradegate.values.settings import AUTO, Settings
 from gradegate.values.suite import Note, Policy
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")
@@ -67,6 +67,8 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
     """
     if what in settings.auto:  # the Action has put it where nobody else writes
         return Path(name)
+    if name == AUTO:
+        raise ConfigError.at(f"`{what}: auto` is for the Action, which finds the file", None, "name a file")
     written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
     places = (written, written.resolve())
     root = root_of(settings) if settings.base else None

@@ -36,7 +36,6 @@ from gradegate.values.result import GateOutcome
 
 RESULTS, HISTORY = "results.json", "history.jsonl"
 FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by the option that reads it
-EVENTS = (*OWN, "schedule")
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
@@ -169,7 +168,7 @@ class _Source:
         place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
         branch = quote(self.branch, safe="")
         found: list[_Run] = []
-        for event in EVENTS:
+        for event in OWN:
             reply = self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}")
             found += map(_Run.model_validate, reply["workflow_runs"])
         return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
@@ -183,7 +182,7 @@ class _Source:
         """Why a run is not believed; an empty string where it is."""
         if run.source != run.repository:
             return "it ran for a fork"
-        if run.event not in EVENTS:
+        if run.event not in OWN:
             return f"it ran for the event {run.event}"
         if run.path.partition("@")[0] != self.workflow["path"]:
             return f"it is a run of {run.path}"
@@ -201,11 +200,9 @@ class _Source:
         if artifact.size_in_bytes > MOST_PACKED:
             raise _NothingError(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
         answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
-        if answer.status != 302 or "location" not in answer.headers:
+        place = answer.headers.get("location", "")
+        if answer.status != 302 or not place.startswith(f"{self.address.partition(':')[0]}:"):  # https, as the API is
             raise Never(f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})")
-        place = answer.headers["location"]
-        if not place.startswith(f"{self.address.partition(':')[0]}:"):
-            raise Never("GitHub leads to an address that is not https")
         packed = self.github.send("GET", place, elsewhere=MOST_PACKED).body
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
             raise Never(f"what {origin} left does not have the digest that GitHub has of it")
