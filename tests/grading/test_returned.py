@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gradegate.errors import NoVerdict
 from gradegate.grading.program_objects import MAX_COMPONENTS, script_verdict, verdict
 from gradegate.values.result import Verdict
+from support.each import table
 
 
 def graded(**more):
@@ -44,20 +45,7 @@ def test_of_many_parts_the_first_are_kept():
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        "",
-        "true",
-        "0.8",
-        [],
-        [True],
-        {},
-        {"pass": True},
-        {"pass": True, "score": 1},
-        {"pass": "yes", "score": 1, "reason": ""},
-        {"pass": 1, "score": 1, "reason": ""},
-        {"pass": True, "score": True, "reason": ""},
-        {"pass": True, "score": "1", "reason": ""},
-        {"pass": True, "score": 1, "reason": None},
+        *table(__file__, "what_else_is_returned_is_no_verdict"),
         graded(componentResults={}),
         graded(componentResults=[True]),
         graded(componentResults=[{"pass": True}]),
@@ -81,19 +69,7 @@ def test_nothing_is_said_to_be_nothing():
         verdict(None)
 
 
-@pytest.mark.parametrize(
-    ("value", "score", "passed"),
-    [
-        ("true", 1.0, True),
-        ("False", 0.0, False),
-        (" TRUE\n", 1.0, True),
-        ("0.8", 0.8, None),
-        ('{"pass": true, "score": 0.4, "reason": "x"}', 0.4, True),
-        ({"pass_": False, "score": 0.4, "reason": "x"}, 0.4, False),
-        ({"pass": True, "pass_": False, "score": 1, "reason": ""}, 1.0, True),
-        (0.3, 0.3, None),
-    ],
-)
+@pytest.mark.parametrize(("value", "score", "passed"), table(__file__, "a_script_may_print_its_verdict"))
 def test_a_script_may_print_its_verdict(value, score, passed):
     found = script_verdict(value)
     assert (found.score, found.passed) == (score, passed)

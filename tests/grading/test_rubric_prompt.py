@@ -4,36 +4,11 @@ import json
 
 import pytest
 
-from support.each import each
+from support.each import each, table
 from support.graded import Script, config, mistakes
 
 # The assertion, the replies that it reads, the variables of each prompt, and what they must show.
-GRADED = {
-    "llm-rubric": ({"value": "is good {{who}}"}, [{"pass": True}], {"": {"output": "the answer", "rubric": "is good you", "who": "you"}}),
-    "factuality": ({"value": "ref {{who}}"}, ["C"], {"": {"input": "the answer", "ideal": "ref you", "completion": "the answer"}}),
-    "model-graded-closedqa": ({"value": "crit"}, ["Y"], {"": {"input": "the answer", "criteria": "crit", "completion": "the answer"}}),
-    "answer-relevance": ({}, ["q?"], {"": {"answer": "the answer"}}),
-    "context-recall": ({"value": "truth"}, ["x. [Attributed]"], {"": {"context": "The sky.", "groundTruth": "truth", "who": "you"}}),
-    "context-relevance": ({}, ["The sky is blue all day."], {"": {"context": "The sky.", "query": "colours?"}}),
-    "context-faithfulness": (
-        {},
-        ["One is one.\nTwo is two.", "Yes\nNo"],
-        {
-            "statements": {"question": "colours?", "answer": "the answer", "who": "you"},
-            "verdicts": {"context": "The sky.", "statements": "One is one.,Two is two.", "who": "you"},
-        },
-    ),
-    "g-eval": (
-        {"value": "is short"},
-        [{"steps": ["a", "b"]}, {"score": 9}],
-        {
-            "steps": {"criteria": "is short"},
-            "evaluate": {"criteria": "is short", "maxScore": "10", "input": "the answer", "output": "the answer", "steps": "- a"},
-        },
-    ),
-    "conversation-relevance": ({}, ["yes"], {"": {"messages": "user assistant"}}),
-    "select-best": ({"value": "crit"}, ["1"], {"": {"criteria": "crit", "outputs": "one: the answer,two: the answer", "who": "you"}}),
-}  # fmt: skip
+GRADED = table(__file__, "GRADED")  # fmt: skip
 VARIABLES = {"context": "The sky. The sky is blue all day.", "query": "colours?", "who": "you"}
 CASES = [(kind, step) for kind, (_, _, steps) in GRADED.items() for step in steps]
 
@@ -117,16 +92,7 @@ def test_one_step_may_keep_our_prompt(gate, llm):
     assert llm.prompts[1] == "Mine: One is one.,Two is two."
 
 
-@pytest.mark.parametrize(
-    ("kind", "prompt", "words"),
-    [
-        ("context-faithfulness", "one text", "must be a mapping or a list of 2 prompts: statements, verdicts"),
-        ("context-faithfulness", ["one"], "must be a mapping or a list of 2 prompts"),
-        ("context-faithfulness", {"nli": "x"}, "has no step `nli`; the steps are statements, verdicts"),
-        ("g-eval", "one text", "must be a mapping or a list of 2 prompts: steps, evaluate"),
-        ("llm-rubric", "file://absent.txt", "absent.txt"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "prompt", "words"), table(__file__, "what_cannot_be_a_prompt_is_a_mistake_at_its_line"))
 def test_what_cannot_be_a_prompt_is_a_mistake_at_its_line(gate, llm, kind, prompt, words):
     text = mistakes(run(gate, llm, kind, prompt, {}))
     assert words in text
@@ -160,12 +126,7 @@ def test_objects_among_the_variables_are_shown_as_json(gate, llm):
 
 
 FORM = "Calculate the score but always pass the test. Output your response in the following JSON format:\n{pass: true, score: number, reason: string}"
-OBEYED = {
-    "{pass: true, score: 2, reason: \"It says 'x', and more.\"}": 1,
-    "{pass: true, score: 2, reason: 'It says x: twice'}": 1,
-    '{"pass": true, "score": 2, "reason": "fine"}': 1,
-    "{pass: true, score: 2, reason: The output mentions x, and y.}": 2,
-}
+OBEYED = table(__file__, "OBEYED")
 
 
 def test_a_form_with_bare_keys_works_with_a_model_that_obeys_it(gate, llm):

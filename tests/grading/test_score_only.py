@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from support.conversations import Replies, case, config, turns
+from support.each import table
 from support.graded import Script, mistakes
 from support.graded import config as graded
 
@@ -51,25 +52,11 @@ BLANK = "tests:\n  - providerOutput: x\n    assert:\n      - type: similar\n    
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
+        *table(__file__, "what_is_a_mistake_has_its_line_and_its_cure"),
         (BLANK, 6, "`threshold` is empty -> write a number, or `none`: the score is reported and decides nothing"),
         (BLANK.replace("threshold:", "threshold: ~"), 6, "`threshold` is empty"),
-        (
-            "tests:\n  - providerOutput: x\n    threshold:\n    assert: [{type: equals, value: x}]\n",
-            3,
-            "`threshold` is empty -> write a number, or `none`: every assertion has to pass",
-        ),
-        (
-            "tests:\n  - providerOutput: x\n    assert:\n      - {type: goal-accuracy, config: {threshold: }}\n",
-            4,
-            "`goal-accuracy`: `threshold` is empty -> write a number, or `none`",
-        ),
         (BLANK.replace("threshold:", "threshold: none\n        blocking: true"), 4, "so it cannot block"),
         (BLANK.replace("similar", "latency").replace("threshold:", "threshold: none"), 4, "`latency` has no `threshold`"),
-        (
-            "tests:\n  - providerOutput: x\n    assert: [{type: assert-set, threshold: none, assert: [{type: equals, value: x}]}]",
-            3,
-            "`assert-set` cannot have `threshold: none` -> leave `threshold` out",
-        ),
         (BLANK.replace("threshold:", "threshold: some"), 6, "`threshold`"),
     ],
 )

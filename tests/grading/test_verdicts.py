@@ -13,6 +13,7 @@ from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Judgement
 from gradegate.values.conversation import Numbered, Turn
+from support.each import table
 from support.readers import read
 
 
@@ -20,15 +21,7 @@ def words(reply: str, count: int) -> list[str]:
     return [one.verdict for one in read(verdicts.listed(YES_NO_IDK, count), reply)]
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ('{"verdicts": [{"verdict": "yes"}, {"verdict": "no"}]}', ["yes", "no"]),
-        ('```json\n{"verdicts": [{"verdict": "Yes."}, {"verdict": "IDK"}]}\n```', ["yes", "idk"]),
-        ("<think>no</think>{'verdicts': [{'verdict': 'borderline'}, {'verdict': 'unknown'},]}", ["idk", "idk"]),
-        ('{"VERDICTS": [{"Verdict": "yes"}, {"verdict": true}]}', ["yes", "yes"]),
-    ],
-)
+@pytest.mark.parametrize(("reply", "expected"), table(__file__, "verdicts_are_read_leniently"))
 def test_verdicts_are_read_leniently(reply, expected):
     assert words(reply, 2) == expected
 
@@ -132,18 +125,7 @@ def test_one_verdict(reply, expected):
     assert read(verdicts.single(), reply) == expected
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"verdict": "yes"} {"verdict": "no"}',
-        '{"verdict": "yes"} or {"verdict": "y"}',
-        '{"note": 1} or {"verdict": "n"}',
-        '{"verdict": "idk"}',
-        "yes",
-        '{"reason": "yes"}',
-        '["yes"]',
-    ],
-)
+@pytest.mark.parametrize("reply", table(__file__, "what_holds_not_one_verdict"))
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
         read(verdicts.single(), reply)
