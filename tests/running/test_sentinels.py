@@ -67,7 +67,7 @@ def test_a_missed_rule_is_inconclusive_where_the_grader_moved(llm, gate, said, c
         assert ran.results["rules"][0]["outcome"] == "error"
         assert reason in ran.results["reason"]
         assert reason in notes
-        assert "FAILED" not in ran.out
+        assert "COULD NOT TELL  case 3" in ran.out  # and neither that it blocks nor that it is within the rules
 
 
 def test_a_rule_that_is_met_asks_no_sentinel(llm, gate):

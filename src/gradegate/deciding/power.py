@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, reduce
 from itertools import accumulate
 from math import ceil, fsum
@@ -77,55 +77,37 @@ def power(cases: Counter[Chances], may_fail: int, failing: int = 0, new_only: bo
 
     ``new_only``: it counts new failures. ``unchanged`` are the cases with chances of their own where nothing changed.
     """
-    number = cases.total()
-    groups, old = _without(cases, failing) if new_only else cases.most_common(), 0 if new_only else failing
+    number, known = cases.total(), list(unchanged)
 
     def missed(broken: int) -> float:
-        return more_than(may_fail, _broken(groups, old + min(broken, number - failing)))
+        return more_than(may_fail, _groups(cases, min(broken, number - failing), failing, new_only))
 
-    aside = more_than(may_fail, unchanged) if (unchanged := list(unchanged)) else missed(0)
-    slack = may_fail - old
     return Power(
         cases=number,
         failing_before=failing,
-        slack=slack,
-        unchanged=aside,
+        slack=may_fail - (0 if new_only else failing),
+        unchanged=more_than(may_fail, known) if known else missed(0),
         one_broken=missed(1),
         three_broken=missed(3),
         five_points=missed(Power(cases=number).drop),
     )
 
 
-def _without(cases: Counter[Chances], number: int) -> list[tuple[Chances, int]]:
-    """The cases without so many of the most common ones."""
-    left = []
+def _groups(cases: Counter[Chances], broken: int, failing: int, new_only: bool) -> Iterator[Group]:
+    """The cases, of which as many of the most common ones are broken or ``failing``, which do not count where only new ones do."""
     for chances, count in cases.most_common():
-        left.append((chances, count - min(number, count)))
-        number -= min(number, count)
-    return left
-
-
-def _broken(groups: Iterable[tuple[Chances, int]], number: int) -> list[Group]:
-    """The cases, of which so many of the most common ones are broken."""
-    found: list[Group] = []
-    for chances, count in groups:
-        broken = min(number, count)
-        found += [(count - broken, chances.good), (broken, chances.broken)]
-        number -= broken
-    return found
+        old = min(failing, count)
+        new = min(broken, count - old)
+        failing, broken = failing - old, broken - new
+        yield from ((count - old - new, chances.good), (new if new_only else old + new, chances.broken))
 
 
 def more_than(most: int, groups: Iterable[Group]) -> float:
-    """The chance that more than ``most`` of independent cases fail, exactly: the shorter tail is summed."""
-    chosen = [group for group in groups if group[0]]
-    *few, last = sorted((_table(*group) for group in chosen), key=len) or [[1.0]]
-    first = reduce(_together, few, [1.0])
-    if most >= sum(count * chance for count, chance in chosen):
-        above = [*accumulate(reversed(last))][::-1]  # the chance of so many or more
-        parts = (chance * (above[max(0, most + 1 - n)] if most + 1 - n < len(above) else 0.0) for n, chance in enumerate(first))
-        return fsum(parts)
-    upto = [*accumulate(last)]
-    return 1 - fsum(chance * upto[min(most - n, len(upto) - 1)] for n, chance in enumerate(first[: most + 1]))
+    """The chance that more than ``most`` of independent cases fail, exactly: linear in the cases but for the smaller groups."""
+    *few, last = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
+    above = [*accumulate(reversed(last))][::-1]  # the chance of so many or more
+    first: Sequence[float] = reduce(_together, few, [1.0])
+    return min(1.0, fsum(chance * above[max(0, most + 1 - n)] for n, chance in enumerate(first) if most + 1 - n < len(above)))
 
 
 def _table(count: int, chance: float) -> list[float]:
@@ -135,7 +117,7 @@ def _table(count: int, chance: float) -> list[float]:
     return _trimmed(list(terms(range(count + 1), count, chance)))
 
 
-def _together(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def _together(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
     """The same of two tables at once."""
     sums = [0.0] * (len(one) + len(other) - 1)
     for n, chance in enumerate(one):

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
-from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of
+from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of, takes
+from gradegate.values.suite import Rule
 
 
 class Effect(enum.Enum):
@@ -62,8 +63,11 @@ def unchecked(row: Row) -> bool:
     return row.outcome is Outcome.PASS and not row.grades
 
 
-def finding(row: Row, blocks: bool) -> Finding:
-    """A row with what it does; ``blocks``: it is a reason why the run is blocked. The row's outcome decides, then its grades."""
+def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
+    """A row with what it does; ``blocks``: it is a reason why the run is blocked. The row's outcome decides, then its grades.
+
+    ``rules`` are those that are doubted: nobody knows what fails in them.
+    """
     it = Finding(row)
     if not blocks and row.outcome is Outcome.PASS and all(grade.outcome is Outcome.PASS for grade in row.grades):
         return it  # most rows of most runs
@@ -73,7 +77,11 @@ def finding(row: Row, blocks: bool) -> Finding:
     fails = failing or (row.counts and row.outcome is Outcome.FAIL)
     if blocks:
         effect = Effect.BLOCKS
-    elif (row.counts and row.outcome is Outcome.ERROR) or (erring and not fails):
+    elif (
+        (row.counts and row.outcome is Outcome.ERROR)
+        or (erring and not fails)
+        or (fails and any(takes(rule, row, grade) for rule in rules for grade in row.grades if grade.outcome is Outcome.FAIL))
+    ):
         effect = Effect.UNCLEAR
     elif fails and _known(row):
         effect = Effect.KNOWN
@@ -100,11 +108,17 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
             yield places[id(row)], row
 
 
+def doubted(decision: Decision) -> list[Rule]:
+    """The rules of which nobody can tell whether they are missed, since their grader has moved."""
+    moved = decision.run.sentinels is not None and decision.run.sentinels.moved
+    return [it.rule for it in decision.rules if moved and it.rule.blocking and it.outcome is Outcome.ERROR]
+
+
 def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
     """Every row of a run under what it does, with its place."""
     found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
     for place, row in told(decision.run.rows):
-        it = finding(row, place in decision.blocking)
+        it = finding(row, place in decision.blocking, doubted(decision))
         found[it.effect].append((place, it))
     return found
 

@@ -9,7 +9,7 @@ from gradegate.reporting.agent import command
 from gradegate.reporting.case_view import CaseView, Told, took, view
 from gradegate.reporting.claims import Claim
 from gradegate.reporting.differences import Piece
-from gradegate.reporting.findings import Effect, finding
+from gradegate.reporting.findings import Effect, doubted, finding
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
@@ -27,7 +27,7 @@ _EFFECTS = {
 def story(decision: Decision, at: int) -> str:
     """All that is known of the row at that place, a fact below the other."""
     row = decision.run.rows[at]
-    found = finding(row, at in decision.blocking)
+    found = finding(row, at in decision.blocking, doubted(decision))
     it = view(at + 1, found)
     parts = [*_head(it, _EFFECTS.get(found.effect, "")), *_exchange(it)]
     for told in [] if row.error else [*it.failing, *it.passing]:

@@ -18,7 +18,7 @@ from junit_xml import TestCase, TestSuite
 
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
-from gradegate.reporting.findings import Effect, Finding, finding, unchecked
+from gradegate.reporting.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reporting.findings import told as told_rows
 from gradegate.reporting.flaky import flaky
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
@@ -76,7 +76,8 @@ class _Told:
 
     @property
     def _undecided(self) -> bool:
-        return self.row.counts and self.row.outcome is Outcome.ERROR
+        doubted = self.finding.effect is Effect.UNCLEAR and self.row.outcome is Outcome.FAIL  # the grader has moved
+        return self.row.counts and (doubted or self.row.outcome is Outcome.ERROR)
 
     @property
     def skipped(self) -> str:
@@ -97,7 +98,7 @@ class _Told:
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
-    rows = [_Told(finding(row, place in decision.blocking), green) for place, row in told_rows(run.rows)]
+    rows = [_Told(finding(row, place in decision.blocking, doubted(decision)), green) for place, row in told_rows(run.rows)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[_Told]] = {}
     for told in rows:

@@ -10,6 +10,7 @@ from functools import cache
 from gradegate.base.pairing import pair
 from gradegate.deciding.history import Prior, factor_chances
 from gradegate.deciding.power import Chances, of_case, of_grade, of_runs, power, room, stands
+from gradegate.deciding.runs import of_rule
 from gradegate.deciding.waves import parts_of
 from gradegate.grading.conclude import Binding
 from gradegate.planning.checks import selected
@@ -18,7 +19,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 from gradegate.running.histories import Histories
 from gradegate.values.result import NO_POWER, Outcome, Power, Row
-from gradegate.values.suite import Rule, Runs
+from gradegate.values.suite import Rule
 
 _FAILING_RUNS = 0.03  # the share of runs that fail, where no baseline shows it
 _CERTAIN = Chances(0.0, 1.0)  # of a grade that no model gives
@@ -29,7 +30,6 @@ class _Planned:
     """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
 
     job: Job
-    repeat: int
     base: Row | None
     again: Mapping[int, float | None]
 
@@ -38,7 +38,9 @@ def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
     askable = Askable(plan)
     histories, chance = Histories(plan, askable), cache(lambda prior: factor_chances(prior, broken=False).fails)
-    places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
+    places = [
+        (index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(1 if job.needs else job.repeats)
+    ]
     bases: Sequence[Row | None] = [None] * len(places)
     if plan.baseline:
         bases, _ = pair((identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline)
@@ -47,7 +49,7 @@ def with_powers(plan: Plan) -> Plan:
         job, ids = plan.jobs[index], histories.of((index, repeat))
         again = {id(bound): _prior(histories, job, position, ids) for position, bound in askable.of(job)}
         known = {bound: chance(prior) if prior else None for bound, prior in again.items()}
-        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
+        answers.setdefault(job.suite, []).append(_Planned(job, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
     return replace(plan, powers=tuple(_of_rule(rule, askable, answers.get(rule.suite, [])) for rule in rules))
 
@@ -71,13 +73,13 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power
     failing, used = 0, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
-    stand, runs_share = stands(noise, votes) if rule.beside_base else 1.0, _failing_share(rule, answers)
+    stand, runs_share = stands(noise, votes) if rule.beside_base else 1.0, _failing_share(answers)
     for it in answers:
-        runs = _runs(rule, it.job)
-        for unit in _units(rule, it, runs):
+        runs = of_rule(rule, it.job.needs) if it.job.needs else None
+        for unit in _units(rule, it.job):
             bounds = [bound for binding in unit for bound in binding.bounds if bound.asserted.counts]
             each = [asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN for bound in bounds]
-            usual = of_runs(runs_share, runs.of or it.job.repeats, runs.passes) if runs else of_case(each)
+            usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
             fails = it.base is not None and _failed(rule, it.job, unit, it.base)
             cases[usual] += 1
             failing += fails
@@ -94,21 +96,17 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power
     return NO_POWER if most is None or not cases else power(cases, most, failing, rule.beside_base, groups)
 
 
-def _runs(rule: Rule, job: Job) -> Runs | None:
-    """How many runs of a case must pass, where each is not a case of its own."""
-    return job.case.runs.under(rule.runs) if job.case.runs else rule.runs
+def _failing_share(answers: Sequence[_Planned]) -> float:
+    """The share of runs that fail on the base."""
+    bases = [it.base for it in answers if it.base and it.base.runs]
+    made = sum(base.runs for base in bases)
+    return 1 - sum(base.passed for base in bases) / made if made else _FAILING_RUNS
 
 
-def _failing_share(rule: Rule, answers: Sequence[_Planned]) -> float:
-    """The share of runs of cases that fail on the base."""
-    ended = [it.base.outcome for it in answers if it.base and _runs(rule, it.job) and it.base.outcome is not Outcome.ERROR]
-    return ended.count(Outcome.FAIL) / len(ended) if ended else _FAILING_RUNS
-
-
-def _units(rule: Rule, it: _Planned, runs: Runs | None) -> Iterator[Sequence[Binding]]:
-    """The assertions of each thing that the rule counts of an answer: of the case, with all its runs, or of one grade."""
-    taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts and not (runs and it.repeat)]
-    if rule.every_case or rule.beside_base or runs:
+def _units(rule: Rule, job: Job) -> Iterator[Sequence[Binding]]:
+    """The assertions of each thing that the rule counts: of the case, with all its runs, or of one grade."""
+    taken = [binding for binding in selected(rule, job) if binding.asserted.counts]
+    if rule.every_case or rule.beside_base or job.needs:
         yield from [taken] if taken else []
     else:
         yield from ([binding] for binding in taken)
