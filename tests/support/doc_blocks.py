@@ -115,4 +115,5 @@ def as_config(data: Any) -> dict[str, Any]:
     given = data.get("defaultTest") or {}
     options, shared = ({**base, **given.get(key, {})} for key, base in (("options", {"provider": GRADER}), ("vars", VARS)))
     default = {**given, "options": options, "vars": shared}
-    return {**BASE, **data, "defaultTest": default}
+    repeats = [] if "runs" in (data.get("gate") or {}) else ["evaluateOptions"]  # runs say how often themselves
+    return {**{key: BASE[key] for key in ("prompts", "providers", "tests", *repeats)}, **data, "defaultTest": default}

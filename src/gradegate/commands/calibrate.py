@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     parser.add_argument("config", nargs=1, help="the config whose cases the labels name")
     flags.add(parser, "calibrate")
-    parser.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
+    parser.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/calibrate.md")
 
 
 def run(args: argparse.Namespace) -> int:

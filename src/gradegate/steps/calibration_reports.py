@@ -159,7 +159,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
 
 
 def _plain(calibration: Calibration) -> Any:
-    """Strings, finite numbers, lists and objects; docs/noise.md says what the keys mean."""
+    """Strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run = calibration.run
     spent_now = asdict(run.grader_usage)
     return plain(
