@@ -226,5 +226,8 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
             yield f"{how}: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"
+    if old.runs and new.runs and new.runs.milder(old.runs):
+        was, become = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (old.runs, new.runs))
+        yield f"asks for less: runs {was} became {become}"
     if old.select != new.select or old.by_metric != new.by_metric:
         yield "looks at other grades"

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.deciding.confirmations import asked_again, left_undone
-from gradegate.deciding.runs import as_cases, held_runs
+from gradegate.deciding.runs import as_cases, held_runs, of_rule
 from gradegate.grading.conclude import strangeness
 from gradegate.values.figures import many, percent, percents, scores
 from gradegate.values.limits import mean, reached
@@ -26,7 +26,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         return _every_case(rule, [row for row in cases if counted(rule, row)])
     places = [(row, place) for row in cases for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
     counts = count(row.grades[place].outcome for row, place in places)
-    grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]  # of all runs, whose scores count
+    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)  # the scores of all runs count
+    grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     if counts.pass_rate is None:
@@ -41,7 +42,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
     if outcome is not Outcome.ERROR:
-        reason += held_runs(rule, cases) + asked_again(_units(places)).said(counts.failed)
+        held = held_runs(rule, cases)
+        reason += (f", a case by {held}" if held else "") + asked_again(_units(places)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
@@ -124,7 +126,11 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome, reason = Outcome.ERROR, "no case could be graded"
     else:
         outcome = Outcome.FAIL if counts.failed else Outcome.PASS
-        reason = asked_again((row.outcome, row.grades) for row in rows).of_cases(counts.failed, graded) + held_runs(rule, rows)
+        again, held = asked_again((row.outcome, row.grades) for row in rows), held_runs(rule, rows)
+        reason = again.of_cases(counts.failed, graded)
+        if held:
+            reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
+            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(counts.failed)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
 
 
