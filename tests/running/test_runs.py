@@ -1,43 +1,14 @@
 """Runs of a case: k of n must pass, and no run is made that could be spared; through the command."""
 
 import json
-import re
 from pathlib import Path
 
 from gradegate import cli
-from support.flips import BAD, GOOD
+from support.flips import scripted_runs, suite_of_runs
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())["runs"]
 OUTCOMES = {"pass": 0, "fail": 1, "error": 3}
-SAID = {"P": GOOD, "F": BAD, "E": "I cannot say."}
-RUN = re.compile(r"case (\d+), run (\d+)")
 NOISE = 0.22  # with which 3 to 5 grades take a lead of 5, as in the vectors
-
-
-def scripted(cases):
-    """A target that numbers its answers, and a grader that says what is written for each, an ask after the other."""
-    made = [0] * len(cases)
-    left = [[iter(run) for run in case] for case in cases]
-
-    def reply(path, body):
-        if body["model"] == "target":
-            case = int(re.findall(r"case (\d+)", json.dumps(body["messages"]))[-1])
-            made[case] += 1
-            return f"case {case}, run {made[case]}"
-        case, run = map(int, RUN.findall(json.dumps(body["messages"]))[-1])
-        return SAID[next(left[case][run - 1])]
-
-    return reply
-
-
-def suite(llm, cases, **gate):
-    return {
-        "prompts": ["case {{n}}"],
-        "providers": [llm.spec("target")],
-        "defaultTest": {"options": {"provider": llm.spec("grader")}, "assert": [{"type": "llm-rubric", "value": "is good"}]},
-        "tests": [{"description": f"case {number}", "vars": {"n": number}} for number in range(cases)],
-        "gate": {"noise": NOISE, **gate},
-    }
 
 
 def asked(llm, model):
@@ -54,8 +25,8 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
     wrong = []
     for number, vector in enumerate(VECTORS):
         llm.requests.clear()
-        llm.reply = scripted([vector["replies"]])
-        config = suite(llm, 1, runs={"of": vector["of"], "pass": vector["pass"]})
+        llm.reply = scripted_runs([vector["replies"]])
+        config = suite_of_runs(llm, 1, noise=NOISE, runs={"of": vector["of"], "pass": vector["pass"]})
         arguments, files = ["-j", "1"], {}
         if vector["recorded"] is not None:
             (call,) = calls_of(config, tmp_path, capsys)
@@ -67,7 +38,7 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
             "verdict": rows[0]["verdict"],
             "runs": rows[0]["runs"],
             "passed": rows[0]["passed"],
-            "asks": asked(llm, "grader"),
+            "asks": asked(llm, "judge"),
             "not_asked_again": ran.results["confirm"]["not_asked_again"] if vector["lead"] else 0,
             "lead": ran.results["confirm"]["lead"] if vector["lead"] else None,
             "code": ran.code,

@@ -18,7 +18,7 @@ import yaml
 
 from gradegate import cli
 from support.each import each
-from support.flips import BAD, GOOD, case_in, scripted, suite
+from support.flips import BAD, GOOD, case_in, scripted, scripted_runs, suite, suite_of_runs
 from support.patience import PATIENCE
 from support.runner import commands
 from support.shards import OPEN, Sharded, timeless
@@ -124,6 +124,26 @@ def test_answers_made_elsewhere_are_graded_in_shards(sharded, llm):
     (run.folder / "answers.jsonl").write_text("\n".join(answers))
     code, merged = compared(run, reply)
     assert (code, merged["made"]["answers"].keys()) == (0, {"answers.jsonl"})
+
+
+STANDS, OVERTURNED = "F", "FP" * 9 + "P"
+RUNS = [["P", "P"], [OVERTURNED, OVERTURNED], [STANDS, OVERTURNED, "P"], [STANDS] * 3, [OVERTURNED, STANDS, OVERTURNED], ["P", "E", STANDS]]
+TAKEN = ("summary", "budget", "notes")  # shards make the runs at once that one job makes one by one
+
+
+def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
+    run = sharded(suite_of_runs(llm, len(RUNS), runs={"of": 3, "pass": 2}), "-j", "1", of=2)
+    llm.reply = scripted_runs(RUNS)
+    code, whole = run.one()
+    llm.reply = scripted_runs(RUNS)
+    merged_code, merged = run.rounds()
+    assert (code, merged_code) == (1, 1)
+    one, several = ({key: it for key, it in timeless(found).items() if key not in TAKEN} for found in (whole, merged))
+    assert several == one
+    assert merged["summary"]["cases"] == whole["summary"]["cases"]
+    assert (
+        merged["summary"]["target"]["calls"] == sum(body["model"] == "target" for body in llm.bodies) - whole["summary"]["target"]["calls"]
+    )
 
 
 # --- budgets and threads --------------------------------------------------------------------------------------

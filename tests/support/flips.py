@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 
 GOOD, BAD = '{"pass": true, "score": 0.9, "reason": "good"}', '{"pass": false, "score": 0.2, "reason": "bad"}'
 CASE = re.compile(r"case (\d+)\b")
@@ -46,3 +47,35 @@ def scripted(replies: dict[int, str]):
         return {"P": GOOD, "F": BAD, "E": "I cannot say."}[said]
 
     return reply
+
+
+RUN = re.compile(r"case (\d+), run (\d+)")
+
+
+def scripted_runs(cases: list[list[str]]):
+    """A target that numbers its answers, and a judge that says of each run what is written, an ask after the other, the last again."""
+    made, asks = [0] * len(cases), Counter()
+
+    def reply(path: str, body: dict):
+        text = json.dumps(body["messages"])
+        if body["model"] == "target":
+            case = int(CASE.findall(text)[-1])
+            made[case] += 1
+            return f"case {case}, run {made[case]}"
+        case, run = map(int, RUN.findall(text)[-1])
+        asks[case, run] += 1
+        said = cases[case][run - 1]
+        return {"P": GOOD, "F": BAD, "E": "I cannot say."}[said[min(asks[case, run], len(said)) - 1]]
+
+    return reply
+
+
+def suite_of_runs(llm, cases: int, **gate) -> dict:
+    """A config of so many cases, with a target and a judge of their own."""
+    return {
+        "prompts": ["{{q}}"],
+        "providers": [llm.spec("target")],
+        "defaultTest": {"options": {"provider": llm.spec("judge")}, "assert": [{"type": "llm-rubric", "value": "is good"}]},
+        "tests": [{"description": f"case {number}", "vars": {"q": f"case {number}"}} for number in range(cases)],
+        "gate": gate,
+    }

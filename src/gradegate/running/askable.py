@@ -9,6 +9,7 @@ from gradegate.deciding.chances import Lead, lead
 from gradegate.grading.conclude import Bound, BoundSet
 from gradegate.planning.checks import selected
 from gradegate.planning.job import Job, Plan
+from gradegate.values.result import Outcome, Row
 from gradegate.values.suite import Policy, Rule
 
 
@@ -41,6 +42,12 @@ class Askable:
                     if bound.asserted.counts and mode_of(bound, job) != "off":
                         yield first + offset, bound
             position = first + len(binding.bounds)
+
+    def open_in(self, job: Job, row: Row) -> set[int]:
+        """The positions of failing grades of an answer that may be asked again."""
+        if all(grade.outcome is not Outcome.FAIL for grade in row.grades):
+            return set()
+        return {place for place, _ in self.of(job) if row.grades[place].outcome is Outcome.FAIL}
 
     def lead(self, suite: str) -> Lead:
         """By how many votes failures of that suite must lead."""

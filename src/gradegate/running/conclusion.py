@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from gradegate import __version__
 from gradegate.deciding.runs import stated
 from gradegate.deciding.sentinels import remarks, report
-from gradegate.errors import Trouble
 from gradegate.planning.job import Plan
 from gradegate.results.earlier_run import together
 from gradegate.running.askable import Askable
@@ -18,8 +17,7 @@ from gradegate.running.base_grades import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue
 from gradegate.running.histories import Histories
 from gradegate.running.metric_sums import derived
-from gradegate.running.rounds import Asked, Further, Place, Rounds, by_job, groups
-from gradegate.running.rows import missing_row
+from gradegate.running.rounds import Asked, Place, Rounds, by_job
 from gradegate.values.account import BudgetReport, CacheReport, Made, SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
@@ -56,32 +54,25 @@ class Gathered:
     histories: Histories
     others: Sequence[Row] = field(default_factory=list)
 
-    def together(self, index: int) -> list[int]:
-        """The jobs that are asked together with one."""
-        return next(group for group in groups(self.plan.jobs) if index in group)
-
     @classmethod
     def of(
         cls,
         plan: Plan,
         askable: Askable,
         reask: int,
-        found: Iterable[tuple[Place, Asked]],
         rounds: Rounds,
         pursue: Pursue | None = None,
-        further: Further | None = None,
     ) -> Gathered:
-        """What was found is in plan order."""
+        """All that is planned, in plan order."""
         both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
-        for place, asked in found:
+        for place, asked in rounds.answers().items():
             both[plan.jobs[place[0]].of_base].append((place, asked))
         others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
         # Its own side stands before it.
         fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
-        beside = Beside.of(plan, askable, reask, fresh)
+        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan, askable)
         answers = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
-        histories = Histories(plan, askable)
-        confirming = Confirming(askable, answers, reask, histories, beside, pursue, rounds, further)
+        confirming = Confirming(askable, answers, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:
@@ -117,25 +108,6 @@ class Gathered:
             powers=plan.powers,
             sentinels=sentinels,
         )
-
-
-def answered(
-    plan: Plan,
-    rounds: Rounds,
-    asked_of: Callable[[Place], Asked | None],
-    why: Callable[[int], str],
-    only: Collection[int] | None = None,
-) -> Iterator[tuple[Place, Asked]]:
-    """All planned answers in plan order, or those of these jobs: what is needed and was not asked is an ERROR, and says ``why``."""
-    for index, job in enumerate(plan.jobs):
-        rows: list[Row] = []
-        for repeat in range(job.repeats if only is None or index in only else 0):
-            asked = asked_of((index, repeat))
-            if asked is None and (job.needs is None or rounds.more(index, rows)):
-                asked = Asked(missing_row(job, repeat, f"not run: {why(index)}", Trouble.STOPPED))
-            if asked:
-                rows.append(asked.row)
-                yield (index, repeat), asked
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

@@ -11,7 +11,6 @@ from gradegate.deciding.runs import stated
 from gradegate.deciding.votes import Standing, undone
 from gradegate.deciding.waves import Opened, Waves
 from gradegate.deciding.waves import Place as Grades
-from gradegate.errors import Trouble
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.reporting.wording import name
@@ -20,8 +19,7 @@ from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Rememberi
 from gradegate.running.histories import Histories
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
-from gradegate.running.rounds import Further, Place, Rounds, by_job
-from gradegate.running.rows import missing_row
+from gradegate.running.rounds import Place, Rounds, by_job
 from gradegate.running.scoring import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
@@ -59,13 +57,11 @@ class Confirming:
         histories: Histories,
         beside: Beside | None,
         pursue: Pursue | None,
-        rounds: Rounds,
-        further: Further | None = None,
+        rounds: Rounds | None = None,
     ) -> None:
         self._askable, self._histories = askable, histories
         self._pursue = pursue or in_portions
-        self._rounds = rounds
-        self.further = further  # makes more runs of cases that re-asks unsettled
+        self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
         self._answers: list[Answer] = []
         self.places: list[Place] = []  # of the answers
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
@@ -81,64 +77,48 @@ class Confirming:
         for it in answers:
             self._add(it)
 
-    def _add(self, it: Answer) -> int:
+    def _add(self, it: Answer) -> None:
         number = len(self._answers)
         self._answers.append(it)
         self.places.append(it.place)
         self._cases.setdefault(it.case, []).append(number)
-        if any(grade.outcome is Outcome.FAIL for grade in it.row.grades):
-            places = {place for place, _ in self._askable.of(it.job) if it.row.grades[place].outcome is Outcome.FAIL}
-            self._open |= {number: places} if places else {}
+        if places := self._askable.open_in(it.job, it.row):
+            self._open[number] = places
         if _in_quarantine(it):
             self._open |= self._worth_asking(number)
             self._forgive(number)
         self._seen |= {number} & self._open.keys()
         self._state([number])
-        return number
 
     def run(self, portions: Portions, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
-            for number in self._once(wave, portions, stopped):
+            for number in self.once(wave, portions, stopped):
                 waves.update(number, self._opened(number))
         if not stopped():  # no rule needs it: those that read the report do
-            self._once(waves.last(), portions, stopped)
+            self.once(waves.last(), portions, stopped)
 
-    def to_the_end(self, places: Iterable[Grades], portions: Portions, stopped: Stopped) -> None:
-        """Ask these grades until they stand, and what fails in runs that are then made; nobody else sees these."""
-        while places and not stopped():
-            cases = self._once(places, portions, stopped)
-            runs = [number for first in cases if self._answers[first].job.needs for number in self._cases[self._answers[first].case]]
-            places = [(number, place) for number in runs if not self._has_passed(number) for place in sorted(self._open.get(number, ()))]
-
-    def _once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
+    def once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
         self._pursue(self._wave, portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
-        self._go_on(stopped)
+        self._go_on()
         self._regrade(numbers, portions, stopped)
         return sorted({self._cases[self._answers[number].case][0] for number in numbers})
 
-    def _go_on(self, stopped: Stopped) -> None:
+    def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
-        while self.further and not stopped() and (places := self._next_runs()):
-            found = self.further(places)
-            for place in (place for place in places if place in found):
-                asked = found[place]
+        while self._rounds and (places := self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))):
+            for place, asked in self._rounds.take(places).items():
                 self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
-            if not found:
-                return
-
-    def _next_runs(self) -> list[Place]:
-        return self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
 
     def _has_passed(self, number: int) -> bool:
         """Whether an answer is a run of a case that passes for all that look at it."""
         answer = self._answers[number]
         rows = [self._answers[run].row for run in self._cases[answer.case]]
-        return bool(answer.job.needs) and self._rounds.passes(answer.place[0], rows)
+        return bool(self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], rows))
 
     def round(self, spare: int) -> list[Grades]:
         """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
@@ -147,10 +127,7 @@ class Confirming:
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
         self._state([*self._settle(), *self._regraded()])
-        while why and (places := self._next_runs()):
-            for index, repeat in places:
-                job = self._rounds.jobs[index]
-                self._add(Answer(job, missing_row(job, repeat, f"not run: {why}", Trouble.STOPPED), (index, repeat)))
+        self._go_on()
         if why and self._beside is not None:
             for number in self._seen:
                 self._beside.give_up(self._answers[number].case, self._answers[number].row)
@@ -332,9 +309,9 @@ class Confirming:
         asked = list(self._asked_again())
         outcomes = [grade.outcome for grade in asked]
         unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
-        for case in filter(lambda case: self._rounds.jobs[case[0]].needs, self._cases):  # and runs that nobody needed
-            job = self._rounds.jobs[case[0]]
-            unanswered += (job.repeats - len(self._cases[case])) * sum(1 for _ in self._askable.of(job))
+        for runs in self._cases.values():  # and runs that nobody needed
+            job = self._answers[runs[0]].job
+            unanswered += (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job)) if job.needs else 0
         policies, suites = self._askable.policies.values(), self._askable.policies
         beside, answers = self._beside, self._answers
         return ConfirmReport(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gradegate.deciding.runs import next_runs, whole
 from gradegate.planning.job import Job, Plan
+from gradegate.running.askable import Askable
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Outcome, Row
-from gradegate.values.suite import Rule
 
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
@@ -27,21 +27,31 @@ class Asked:
     known: Mapping[str, str] | None = None
 
 
-Further = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # makes more runs of cases, or gives those that there are
+Take = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # gives each answer: asked for now or before, or as one that is missing
 
 
 class Rounds:
     """The runs of cases are made in rounds, as many at once as decide, and what belongs together at the same time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, take: Take) -> None:
+        self.take = take
         self.jobs = plan.jobs
-        self._rules = [rule for policy in plan.policies for rule in policy.rules]
-        self._groups = groups(plan.jobs, sides=False)
+        rules = [rule for policy in plan.policies for rule in policy.rules]
+        self._rules = {suite: [it for it in rules if it.suite == suite] for suite in {job.suite for job in plan.jobs}}
+        has_runs = any(job.needs for job in plan.jobs)
+        self._groups = groups(plan.jobs, sides=False) if has_runs else []
 
-    def first(self, only: Collection[int] | None) -> list[Place]:
-        """What is asked before anything is known, of the jobs of these indexes or of all."""
-        wanted = range(len(self.jobs)) if only is None else only
-        return self.next({index: [] for index in wanted})
+    def answers(self, only: Collection[int] | None = None) -> dict[Place, Asked]:
+        """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
+        wanted = range(len(self.jobs)) if only is None else sorted(only)
+        if not self._groups:
+            return {**self.take([(index, repeat) for index in wanted for repeat in range(self.jobs[index].repeats)])}
+        found: dict[Place, Asked] = {}
+        rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
+        while places := self.next(rows):
+            found |= self.take(places)
+            rows = by_job((place, asked.row) for place, asked in found.items())
+        return dict(sorted(found.items()))
 
     def next(self, rows: Mapping[int, Sequence[Row]]) -> list[Place]:
         """What is asked now, where these rows are there, by the index of their job; what is not among them needs nothing."""
@@ -59,15 +69,22 @@ class Rounds:
         if job.needs is None or job.given is not None:
             answers = sum(it is not None for it in job.given) if job.needs and job.given else job.repeats
             return 0 if rows else max(1, answers)
-        return next_runs(self._of(job), rows, job.needs)
+        return next_runs(self._rules[job.suite], rows, job.needs)
+
+    def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
+        """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
+        rows = by_job((place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs)
+        open_ = {
+            index for index, of in rows.items() if not self.passes(index, of) and any(askable.open_in(self.jobs[index], row) for row in of)
+        }
+        groups = ([index for index in group if index in rows] for group in self._groups if open_.intersection(group))
+        places = ((index, it) for group in groups for index in group for it in range(len(rows[index]), self.jobs[index].repeats))
+        return [place for place in places if self.jobs[place[0]].given is None]
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""
-        views = (whole(rule, rows) for rule in (None, *self._of(self.jobs[index])))
+        views = (whole(rule, rows) for rule in (None, *self._rules[self.jobs[index].suite]))
         return all(view.outcome is Outcome.PASS for view in views if view)
-
-    def _of(self, job: Job) -> list[Rule]:
-        return [rule for rule in self._rules if rule.suite == job.suite]
 
 
 def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:

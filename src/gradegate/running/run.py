@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gradegate.deciding.gate import decide
 from gradegate.deciding.waves import Place as Position
-from gradegate.errors import Terminated
+from gradegate.errors import Terminated, Trouble
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
@@ -21,13 +21,13 @@ from gradegate.running import converse, rows
 from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
-from gradegate.running.conclusion import Account, Gathered, answered
+from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.confirm import Confirming
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
-from gradegate.running.rounds import Asked, Place, Rounds, by_job
+from gradegate.running.rounds import Asked, Place, Rounds
 from gradegate.values.account import SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row, RunResult
@@ -53,19 +53,9 @@ def first_asks(
     return _Run(plan, client, reask, watch).first(only, sentinels)
 
 
-def further_asks(
-    plan: Plan,
-    client: Client,
-    reask: int,
-    confirming: Confirming,
-    places: Sequence[Position],
-    keep: Callable[[Mapping[Place, Asked]], None],
-) -> Account:
-    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said.
-
-    Further runs of cases, where it takes any, go to ``keep``.
-    """
-    return _Run(plan, client, reask, lambda _: None).again(confirming, places, keep)
+def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[Position]) -> Account:
+    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said."""
+    return _Run(plan, client, reask, lambda _: None).again(confirming, places)
 
 
 class _Run:
@@ -80,7 +70,7 @@ class _Run:
         self._lock = threading.Lock()
         self._stopped = ""
         self._askable = Askable(plan)
-        self._rounds = Rounds(plan)
+        self._rounds = Rounds(plan, self._take)
         self._portions = Portions(client.budget, self._in_threads)
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._compared: set[Place] = set()  # the first answer of each comparison that was made
@@ -91,7 +81,7 @@ class _Run:
 
     def result(self) -> RunResult:
         def ask() -> None:
-            self._ask_first(None)
+            self._rounds.answers()
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
             if self._plan.sentinels and not self._no_more() and (self._plan.sentinels.always or self._is_missed(self._gathered)):
@@ -124,34 +114,25 @@ class _Run:
 
     def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
         def ask() -> None:
-            self._ask_first(only)
+            self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
             if sentinels and not self._no_more():
                 self._ask_sentinels()
 
         self._until_stopped(ask)
         self._leave_uncompared()
-        return dict(answered(self._plan, self._rounds, self._answers.get, self._why, only)), self._account()
+        return self._rounds.answers(only) | self._answers, self._account()
 
-    def again(self, confirming: Confirming, places: Sequence[Position], keep: Callable[[Mapping[Place, Asked]], None]) -> Account:
-        def further(places: Sequence[Place]) -> Mapping[Place, Asked]:
-            found = self.further(places)
-            keep(found)
-            return found
-
-        confirming.further = further
-        self._until_stopped(lambda: confirming.to_the_end(places, self._portions, self._no_more))
+    def again(self, confirming: Confirming, places: Sequence[Position]) -> Account:
+        self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
         return self._account()
 
-    def further(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
-        """More runs of cases."""
-        self._ask(places)
-        return {place: self._answers[place] for place in places if place in self._answers}
-
-    def _ask_first(self, only: Collection[int] | None) -> None:
-        places = self._rounds.first(only)
-        while places and not self._stopped:
-            self._ask(places)
-            places = self._rounds.next(by_job((place, asked.row) for place, asked in self._answers.items()))
+    def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
+        """The answers, which are asked for if they were not before and the run goes on."""
+        if left := [place for place in places if place not in self._answers and not self._stopped]:
+            self._ask(left)
+        why = f"not run: the run was {self._stopped}"
+        missing = (Asked(rows.missing_row(self._plan.jobs[place[0]], place[1], why, Trouble.STOPPED)) for place in places)
+        return {place: self._answers.get(place) or other for place, other in zip(places, missing, strict=True)}
 
     def _ask(self, places: Sequence[Place]) -> None:
         def calls(chain: Sequence[Place]) -> int:
@@ -203,11 +184,7 @@ class _Run:
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
-        asked = answered(self._plan, self._rounds, self._answers.get, self._why)
-        return Gathered.of(self._plan, self._askable, self._reask, asked, self._rounds, further=self.further)
-
-    def _why(self, index: int) -> str:
-        return f"the run was {self._stopped}"
+        return Gathered.of(self._plan, self._askable, self._reask, self._rounds)
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""

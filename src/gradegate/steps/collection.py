@@ -16,7 +16,7 @@ from gradegate.replies.parts import Damaged, Header, Part, at_line, last_attempt
 from gradegate.reporting.visible import one_line
 from gradegate.results.mapping import value
 from gradegate.running.rounds import Asked, Place, Rounds, by_job
-from gradegate.steps.records import RUN, AccountRecord, AnswerRecord, AsksRecord, RunRecord, as_planned, asked_of
+from gradegate.steps.records import AccountRecord, AnswerRecord, AsksRecord, as_planned, asked_of
 from gradegate.steps.split import owners
 from gradegate.values.result import Grade, Outcome
 
@@ -35,17 +35,12 @@ class Collected:
     problems: list[str]
     rounds: int = 1
     asked: dict[Place, Asked] = field(default_factory=dict)
-    further: dict[Place, Asked] = field(default_factory=dict)  # runs of cases that followed re-asks
-    records: dict[Place, AnswerRecord] = field(default_factory=dict)  # of answers in which something failed, and of all runs
+    records: dict[Place, AnswerRecord] = field(default_factory=dict)  # of answers in which something failed
     asks: list[AsksRecord] = field(default_factory=list)
     again: dict[Again, tuple[int, list[Grade]]] = field(default_factory=dict)  # by grade: the place among these, and what was said
     accounts: dict[tuple[int, int], AccountRecord] = field(default_factory=dict)  # by round and shard
     lacking: dict[int, str] = field(default_factory=dict)
     basis: str = ""  # a digest of all parts that were used
-
-    @property
-    def _has_runs(self) -> bool:
-        return any(job.needs for job in self.plan.jobs)
 
     def why(self, shard: int) -> str:
         """Why there are no answers of a shard."""
@@ -110,11 +105,11 @@ class Collected:
                 if place not in planned or place in asked:
                     raise Damaged(f"the answer is {'there twice' if place in asked else f'none of shard {part.shard}'}")
                 asked[place] = asked_of(record, planned[place])
-                if record.said is not None or self._has_runs:
+                if record.said is not None:
                     records[place] = record
-        rounds, rows = Rounds(self.plan), by_job((place, it.row) for place, it in asked.items())
-        lacking = sum(not job.needs and place not in asked for place, job in planned.items())
-        lacking += sum(rounds.more(index, rows.get(index, ())) for index in {index for index, _ in planned} if self.plan.jobs[index].needs)
+        rounds, rows = Rounds(self.plan, lambda _: {}), by_job((place, it.row) for place, it in asked.items())
+        jobs = {index: job for (index, _), job in planned.items()}
+        lacking = sum(rounds.more(it, rows.get(it, ())) if job.needs else job.repeats - len(rows.get(it, ())) for it, job in jobs.items())
         if lacking:
             raise Damaged(f"it has {len(asked):,} of the {len(asked) + lacking:,} answers of shard {part.shard}")
         self.asked |= asked
@@ -124,21 +119,11 @@ class Collected:
         """Raises Damaged for what nobody could have asked."""
         records: list[AsksRecord] = []
         again: dict[Again, tuple[int, list[Grade]]] = {}
-        further: dict[Place, AnswerRecord] = {}
-        runs: dict[Place, Asked] = {}
         for number, line in body:
             with at_line(number):
-                if line.startswith(RUN):
-                    run = parsed(RunRecord, line).run
-                    place, job = (run.place, run.repeat), self.plan.jobs[run.place] if run.place < len(self.plan.jobs) else None
-                    if job is None or job.needs is None or run.repeat >= job.repeats or place in self.asked | self.further | runs:
-                        raise Damaged("the run is none of the plan, or there twice")
-                    further[place], runs[place] = run, asked_of(run, job)
-                    continue
                 record = parsed(AsksRecord, line)
                 place = (record.place, record.repeat)
-                found = self.asked.get(place) or self.further.get(place) or runs.get(place)
-                grades = found.row.grades if found else ()
+                grades = self.asked[place].row.grades if place in self.asked else ()
                 for position, asks in record.asks.items():
                     if not 0 <= position < len(grades) or grades[position].outcome is not Outcome.FAIL:
                         raise Damaged("it asks again what did not fail in any part")
@@ -151,8 +136,6 @@ class Collected:
             records.append(record)
         self.asks += records
         self.again |= again
-        self.further |= runs
-        self.records |= further
 
 
 def collect(folder: Path, plan: Plan, own: Header) -> Collected:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
+from gradegate.errors import Trouble
 from gradegate.results.mapping import line, written
 from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
-from gradegate.running.conclusion import Account, Gathered, answered
+from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.portions import Portions
-from gradegate.running.rounds import Rounds
+from gradegate.running.rounds import Asked, Place, Rounds
+from gradegate.running.rows import missing_row
 from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared
@@ -39,14 +41,23 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     """Put the parts together. What no part has is an ERROR that names its shard."""
     records, limits = list(collected.accounts.values()), prepared.client.budget.limits
 
-    hidden = frozenset(place for place, asked in (collected.asked | collected.further).items() if asked.row.hidden)
-    playback, rounds = Playback(collected.asks, collected.again, hidden, collected.further), Rounds(prepared.plan)
-    found = answered(prepared.plan, rounds, collected.asked.get, lambda index: collected.why(collected.owners[index]))
-    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, found, rounds, playback, playback.go_on)
+    def asked_of(index: int, repeat: int) -> Asked:
+        asked = collected.asked.get((index, repeat))
+        why = f"not run: {collected.why(collected.owners[index])}"
+        return asked or Asked(missing_row(prepared.plan.jobs[index], repeat, why, Trouble.STOPPED))
+
+    rounds = Rounds(prepared.plan, lambda places: {place: asked_of(*place) for place in places})
+    hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
+    playback = Playback(collected.asks, collected.again, hidden)
+    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, rounds, playback)
     playback.places = gathered.confirming.places
     nobody = Portions(prepared.client.budget, lambda *_: None)
     gathered.confirming.run(nobody, lambda: NOT_ASKED if playback.missing else "")
     unneeded, lost = playback.unneeded()
+    made = {*gathered.confirming.places}
+    for place, row in ((place, asked.row) for place, asked in collected.asked.items() if not prepared.plan.jobs[place[0]].of_base):
+        if place not in made:  # runs that no case needed
+            lost = lost[0] + row.usage, sum((grade.usage for grade in row.grades), lost[1])
     account = _account(collected, limits, lost)
     used_up = _used_up(limits if playback.missing else NO_LIMITS, account)
     opened = () if used_up or not playback.missing else tuple(_opened(gathered, playback, collected))
@@ -92,16 +103,16 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
     """
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
-    by_number: dict[int, list[int]] = {}
     places = gathered.confirming.places
-    for number, position in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END)):
-        if not playback.asked(places[number], position):
-            by_number.setdefault(number, []).append(position)
-    # Whoever asks again what fails in runs goes on with all of them, so that it has to know the rest.
-    known = {index for number in by_number if jobs[places[number][0]].needs for index in gathered.together(places[number][0])}
-    by_number |= {number: by_number.get(number, []) for number, (index, _) in enumerate(places) if index in known}
-    for number, positions in sorted(by_number.items()):
-        index, repeat = place = places[number]
+    wanted = {(places[number], it) for number, it in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END))}
+    cases = {index for (index, _), _ in wanted if jobs[index].needs}  # whose other runs nobody waits for either
+    others = ((place, asked) for place, asked in collected.asked.items() if place[0] in cases)
+    wanted |= {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
+    by_place: dict[Place, list[int]] = {}
+    for place, position in sorted(it for it in wanted if not playback.asked(*it)):
+        by_place.setdefault(place, []).append(position)
+    for place, positions in by_place.items():
+        index, repeat = place
         if record := collected.records.get(place):
             has_base = not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2])
             base = collected.asked.get((index + 1, repeat)) if has_base else None

@@ -12,7 +12,7 @@ from gradegate.running.base_grades import Regrading
 from gradegate.running.confirm import in_portions
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
-from gradegate.running.rounds import Asked, Place
+from gradegate.running.rounds import Place
 from gradegate.steps.records import AsksRecord, asks_record
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.result import Grade
@@ -24,8 +24,8 @@ HIDDEN = "a secret is hidden in what was graded, so that no other job can grade 
 class Recorder:
     """Asks as a run does, and keeps what was said. ``places`` has the place of each answer by its number."""
 
+    places: Sequence[Place]
     hide: Hide
-    places: Sequence[Place] = ()
     records: list[str] = field(default_factory=list)
 
     def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
@@ -40,19 +40,16 @@ class Recorder:
 class Playback:
     """``places`` has the place of each answer by its number; ``hidden`` are those that cannot be graded again elsewhere.
 
-    ``runs`` are those of cases that followed re-asks. ``missing`` gathers the answers that were not asked for, or of which
-    something was not asked to its end.
+    ``missing`` gathers the answers, by number, of which something was not asked, or not to its end.
     """
 
     records: Sequence[AsksRecord]
     again: Mapping[tuple[Place, str, int], tuple[int, Sequence[Grade]]]
     hidden: frozenset[Place]
-    runs: Mapping[Place, Asked]
     places: Sequence[Place] = ()
-    missing: set[Place] = field(default_factory=set)
+    missing: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._made: set[Place] = set()  # the runs that somebody needed
         self._left = set(self.again)  # what nobody needed so far
         self._used: set[int] = set()  # records of which something was said, by their number
 
@@ -61,13 +58,7 @@ class Playback:
         for number, asking in numbered:
             self._say(asking, self.places[number])
             if asking.open:
-                self.missing.add(self.places[number])
-
-    def go_on(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
-        """The further runs of cases that were made."""
-        self._made.update(places)
-        self.missing.update(place for place in places if place not in self.runs)
-        return {place: self.runs[place] for place in places if place in self.runs}
+                self.missing.add(number)
 
     def _say(self, asking: Asking, place: Place) -> None:
         kind = "base" if isinstance(asking, Regrading) else "again"
@@ -103,6 +94,4 @@ class Playback:
                 target = sum(record.usages, target + record.lost_answers)
                 graders += record.lost
         graders = sum((ask.usage for name in self._left for ask in self.again[name][1]), graders)
-        for row in (asked.row for place, asked in self.runs.items() if place not in self._made):
-            target, graders = target + row.usage, sum((grade.usage for grade in row.grades), graders)
         return len(self._left), (target, graders)

@@ -51,15 +51,6 @@ class AnswerRecord(Line):
     hidden: bool = False
 
 
-RUN = b'{"run":'  # how such a line begins
-
-
-class RunRecord(Line):
-    """A run of a case that followed re-asks."""
-
-    run: AnswerRecord
-
-
 class AsksRecord(Line):
     """What was asked again of one answer: by the position of each grade its asks after the first.
 

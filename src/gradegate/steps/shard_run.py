@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.planning.job import Plan
@@ -14,7 +14,6 @@ from gradegate.running.base_grades import Beside
 from gradegate.running.conclusion import Account
 from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.histories import Histories
-from gradegate.running.rounds import Asked, Place, Rounds, groups
 from gradegate.running.run import Watch, first_asks, further_asks
 from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
@@ -47,21 +46,12 @@ def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
 def further_round(prepared: Prepared, settings: Settings, opened: Sequence[OpenRecord]) -> Found:
     """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
     number, of = settings.shard or (1, 1)
-    jobs, recorder, runs = prepared.plan.jobs, Recorder(prepared.hide), list[str]()
-    # The runs of a case, with all that is asked together with them, are for one shard.
-    group = {index: (min(of_one), -1) for of_one in groups(jobs) if any(jobs[it].needs for it in of_one) for index in of_one}
-    of_case = [group.get(it.answer.place, (it.answer.place, it.answer.repeat)) for it in opened]
-    turns = {case: turn for turn, case in enumerate(dict.fromkeys(of_case))}
-    mine = [it for it, case in zip(opened, of_case, strict=True) if turns[case] % of == number - 1]
+    mine = opened[number - 1 :: of]
+    recorder = Recorder([(it.answer.place, it.answer.repeat) for it in mine], prepared.hide)
     confirming = _confirming(prepared.plan, mine, settings.reask, recorder)
-    recorder.places = confirming.places
-
-    def keep(found: Mapping[Place, Asked]) -> None:
-        runs.extend('{"run":' + answer_record(place, it, jobs[place[0]], prepared.hide) + "}" for place, it in found.items())
-
     places = [(index, position) for index, it in enumerate(mine) for position in it.positions]
-    account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places, keep)
-    return _found(prepared, [*runs, *recorder.records], account, len(mine), len(places))
+    account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places)
+    return _found(prepared, recorder.records, account, len(mine), len(places))
 
 
 def _found(prepared: Prepared, records: Iterable[str], account: Account, answers: int, failed: int) -> Found:
@@ -76,9 +66,9 @@ def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Re
     answers = [_answer(plan, askable, it) for it in mine]
     beside = Beside.of(plan, askable, reask, {})
     if beside is not None:
-        fresh = {it.case: _counterpart(plan, of, beside.paired) for it, of in zip(answers, mine, strict=True)}
-        beside = replace(beside, paired=fresh)
-    return Confirming(askable, answers, reask, Histories(plan, askable), beside, recorder, Rounds(plan))
+        paired = {it.case: _counterpart(plan, of, beside.paired.get(it.case)) for it, of in zip(answers, mine, strict=True)}
+        beside = replace(beside, paired=paired)
+    return Confirming(askable, answers, reask, Histories(plan, askable), beside, recorder)
 
 
 def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
@@ -96,8 +86,6 @@ def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
     return Answer(job, asked.row, (place, repeat), asked.transcript)
 
 
-def _counterpart(plan: Plan, it: OpenRecord, recorded: Mapping[Place, Row | None]) -> Row | None:
-    place, repeat = it.answer.place, it.answer.repeat
-    if it.other is None:
-        return recorded.get((place, 0 if plan.jobs[place].needs else repeat))
-    return row_in(it.other, plan.jobs[place + 1], repeat, plan.jobs[place + 1])
+def _counterpart(plan: Plan, it: OpenRecord, recorded: Row | None) -> Row | None:
+    other = it.answer.place + 1
+    return recorded if it.other is None else row_in(it.other, plan.jobs[other], it.answer.repeat, plan.jobs[other])
