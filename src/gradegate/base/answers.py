@@ -12,7 +12,7 @@ from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_gr
 from gradegate.errors import Origin
 from gradegate.values.figures import many
 from gradegate.values.result import selects
-from gradegate.values.suite import Rule
+from gradegate.values.suite import Rule, Runs
 
 _MOST = 500  # answers to one question among which the nearest is looked for
 
@@ -128,8 +128,8 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         yield Found(WEAKER, "its answer is recorded, where a model was asked")
     elif old.recorded != new.recorded:
         yield Found(CHANGED, "its recorded answer is another")
-    if new.repeats < old.repeats:
-        yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
+    if new.runs.milder(old.runs):
+        yield Found(WEAKER, _passing(old.runs, new.runs))
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else ""
         yield Found(WEAKER, f"in quarantine until {new.quarantine}, where it was{was or ' not in one'}")
@@ -142,9 +142,15 @@ def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:
     return new.quarantine is not None and (old.quarantine is None or new.quarantine > old.quarantine)
 
 
+def _passing(old: Runs, new: Runs) -> str:
+    if (old.of, new.of) == (old.passes, new.passes):
+        return f"asked {many(new.of, 'time')}, not {old.of}"
+    return f"passes by {new.passes} of {many(new.of, 'run')}, where it took {old.passes} of {old.of}"
+
+
 def _same(old: AnswerTerms, new: AnswerTerms) -> bool:
     return (
-        old.repeats <= new.repeats
+        not new.runs.milder(old.runs)
         and not _longer(old, new)
         and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
         and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))

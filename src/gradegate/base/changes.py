@@ -226,5 +226,7 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
             yield f"{how}: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"
+    if old.runs and new.runs and new.runs.milder(old.runs):
+        yield f"asks for less: {new.runs.passes} of {new.runs.of} runs of a case, not {old.runs.passes} of {old.runs.of}"
     if old.select != new.select or old.by_metric != new.by_metric:
         yield "looks at other grades"

@@ -19,7 +19,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.texts.code import reads
 from gradegate.texts.template import show
-from gradegate.values.suite import NOWHERE, Code, Held, Policy
+from gradegate.values.suite import NOWHERE, Code, Held, Policy, Runs
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
@@ -97,6 +97,7 @@ class AnswerTerms:
     recorded: bytes
     apart: tuple[bytes, ...]
     repeats: int
+    runs: Runs  # each repetition of a case without `runs` must pass
     threshold: float | None
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
@@ -184,6 +185,7 @@ class _Reader:
             recorded=recorded,
             apart=(digest(around) if any(around) else b"", before, self._rivals.get(job.number, b""), _seen(job)),
             repeats=job.repeats,
+            runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
             threshold=case.threshold,
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,

@@ -41,7 +41,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
     if outcome is not Outcome.ERROR:
-        reason += held_runs(rule, cases) + asked_again(_units(places)).said(counts.failed)
+        held = held_runs(rule, cases)
+        reason += (f", a case by {held}" if held else "") + asked_again(_units(places)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
@@ -124,7 +125,11 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome, reason = Outcome.ERROR, "no case could be graded"
     else:
         outcome = Outcome.FAIL if counts.failed else Outcome.PASS
-        reason = asked_again((row.outcome, row.grades) for row in rows).of_cases(counts.failed, graded) + held_runs(rule, rows)
+        again, held = asked_again((row.outcome, row.grades) for row in rows), held_runs(rule, rows)
+        reason = again.of_cases(counts.failed, graded)
+        if held:
+            reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
+            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(counts.failed)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
 
 

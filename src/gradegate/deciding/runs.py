@@ -96,7 +96,7 @@ def held_runs(rule: Rule, cases: Iterable[Row]) -> str:
     """Say what passing takes, of cases with runs that are all held to the same."""
     held = {of_rule(rule, row.needs) if row.needs else None for row in cases}
     (runs,) = held if len(held) == 1 else (None,)
-    return f", at least {runs.passes} of {runs.of} runs each" if runs else ""
+    return f"at least {runs.passes} of {runs.of} runs" if runs else ""
 
 
 def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:

@@ -26,7 +26,7 @@ def _key(name: str) -> str:
 # What gradegate has under another name or in another place, or not at all.
 ANSWERS: Mapping[str, str] = {
     "fail-on-threshold": "write it into the config as a share: `gate: {rules: [{name: most pass, min-pass-rate: 0.8}]}`",
-    "repeat-min-pass": "give `confirm: answers`: a test that fails is asked for new answers before it counts (docs/noise.md)",
+    "repeat-min-pass": "give `runs: M/N` in place of `repeat: N` and `repeat-min-pass: M`: M of N runs of each test must pass",
     "disable-comment": "give `comment: off`",
     "env-files": "set the variables by `env:` of the step, from its secrets: a pull request could write the file",
     "no-cache": "leave it out: nothing is kept unless `cache` names a folder",

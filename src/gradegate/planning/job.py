@@ -53,6 +53,11 @@ class Job:
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
     @property
+    def fewest(self) -> int:
+        """How many answers settle it at best."""
+        return self.repeats if self.needs is None else min(self.needs.whole.passes, self.needs.whole.of - self.needs.whole.passes + 1)
+
+    @property
     def talk(self) -> tuple[str, ...] | None:
         """The group of jobs whose answers are had in order: those of a conversation, or of a target where some are stored."""
         return (self.suite, self.target.name) if self.in_order else self.conversation

@@ -72,6 +72,8 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
     turn = f" (turn {told_of.turn})" if told_of.turn else ""
     yield fact("case", name(row), limit)
     yield fact(f"asked{turn}", told_of.asked, limit)
+    if row.verdict:
+        yield fact("runs", row.ran, limit)
     if row.error or not grades:
         yield fact("why", why(finding, limit)[1], limit)
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gradegate.reporting.account import of, saved, took, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
-from gradegate.reporting.findings import Effect, Finding, sort
+from gradegate.reporting.findings import Effect, Finding, sort, told
 from gradegate.reporting.flaky import flaky
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
@@ -104,7 +104,7 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                     yield from (Line(f"  {visible(str(step))}") for step in steps)
         findings = sort(decision)
         if view.passed:
-            passed = (row for row in run.rows if row.outcome is Outcome.PASS)
+            passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
             yield from (Line(f"  {name(row)}  [{of(row)}]", Tone.GOOD, ended(row).upper()) for row in passed)
         yield from _list(findings, view)
         for effect, found in findings.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gradegate.reporting.failing import is_fixed
+from gradegate.reporting.findings import told
 from gradegate.reporting.markdown import code, details, fit, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, subjects, tally
@@ -74,7 +75,7 @@ def _against(decision: Decision) -> str:
     said = compared(decision.run.baseline)
     if not said:
         return ""
-    fixed = [name(row) for row in decision.run.rows if is_fixed(row)]
+    fixed = [name(row) for _, row in told(decision.run.rows) if is_fixed(row)]
     names = ", ".join(inline(text, 60) for text in fixed[:_FIXED])
     more = f" and {len(fixed) - _FIXED:,} more" if len(fixed) > _FIXED else ""
     return f"<br>{inline(said, 400)}.{f' Fixed: {names}{more}.' if names else ''}"

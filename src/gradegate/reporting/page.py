@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gradegate.reporting import agent, headline
 from gradegate.reporting.account import provenance, saved, took, worth
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
-from gradegate.reporting.findings import Effect, Finding, sort
+from gradegate.reporting.findings import Effect, Finding, sort, told
 from gradegate.reporting.flaky import flaky
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
@@ -59,7 +59,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     agents = details("For coding agents", agents) + "\n" if agents else ""
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
-    rest = _all_cases(decision.run.rows, scope, form, room) if form.all_cases else ""
+    rest = _all_cases([row for _, row in told(decision.run.rows)], scope, form, room) if form.all_cases else ""
     return head + cases + grounds + rest + agents + foot
 
 
@@ -117,7 +117,7 @@ def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Pag
     return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
 
 
-def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -> str:
+def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> str:
     if not rows:
         return ""
     header = table(("Case", "Provider", "Prompt", "Outcome"), ())

@@ -207,6 +207,8 @@ def fails(grade: Grade) -> int:
 
 def ended(row: Row) -> str:
     """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
+    if row.verdict:
+        return row.ran
     votes = [asked(grade) for grade in row.grades if grade.votes]
     return "not checked" if unchecked(row) else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
 

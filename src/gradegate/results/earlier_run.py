@@ -55,7 +55,7 @@ def together(rows: Sequence[Row]) -> list[Row]:
         return [*rows]
     first, failed = rows[0], rows[0].verdict is Outcome.FAIL
     grades = []
-    for grade, *others in zip(*(row.grades for row in rows), strict=True):
+    for grade, *others in zip(*(row.grades for row in rows), strict=False):
         outcomes = [it.outcome for it in (grade, *others)]
         unless = Outcome.FAIL if failed and Outcome.FAIL in outcomes else Outcome.ERROR
         outcome = Outcome.PASS if outcomes.count(Outcome.PASS) >= first.needed else unless

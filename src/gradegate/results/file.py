@@ -20,12 +20,12 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.files.regular import UnusableError, regular
 from gradegate.files.validation import first_wrong
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.earlier_run import Baseline, together
 from gradegate.results.mapping import value
 from gradegate.results.shape import CaseLine, Head, Results
 from gradegate.values.account import Made
 from gradegate.values.conversation import NO_USAGE
-from gradegate.values.result import Decision, Row
+from gradegate.values.result import Decision, Row, runs_of
 from gradegate.values.suite import NOTHING
 
 _HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
@@ -99,14 +99,14 @@ def _lines(file: BufferedReader) -> Iterator[_Answer]:
 
 
 def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
-    answers = tuple(map(_row, islice(cases, MAX_ANSWERS + 1)))
-    if len(answers) > MAX_ANSWERS:
+    rows = [*map(_row, islice(cases, MAX_ANSWERS + 1))]
+    if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = value(Made, head.made)
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is no results.json of this version: made.commit is no commit")
     return Baseline(
-        answers,
+        tuple(row for case in runs_of(rows) for row in together(case)),
         commit=made.commit,
         started=made.started,
         models=tuple(model.name for model in head.asked),

@@ -41,6 +41,7 @@ class Estimate:
     unpriced: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     sentinels: int = 0  # requests to graders, where a rule is missed or a history is written
+    fewest: tuple[int, int] = (0, 0)  # calls of target and grader, where runs are settled as early as can be
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -48,12 +49,12 @@ def estimate(plan: Plan) -> Estimate:
     askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
     histories = Histories(plan, askable)
     sentinels = plan.sentinels.jobs if plan.sentinels else ()
-    target = grader = 0
+    target = grader = fewest_target = fewest_grader = 0
     first = again = 0.0
     unpriced: dict[str, Provider] = {}
     for index, job in enumerate(plan.jobs):
         asked = target_calls(job)
-        target += asked * job.repeats
+        target, fewest_target = target + asked * job.repeats, fewest_target + asked * job.fewest
         price = asked * _price(job.target, len(job.text), ANSWER, unpriced)
         first += price * job.repeats
         of_failure = {id(bound) for _, bound in askable.of(job)}
@@ -62,7 +63,7 @@ def estimate(plan: Plan) -> Estimate:
         with_history += Counter({job.suite: sum(histories.may_decide(job, own) for ids in known for own in ids.values())})
         for bound in (bound for binding in job.assertions for bound in binding.bounds):
             calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
-            grader += calls * job.repeats
+            grader, fewest_grader = grader + calls * job.repeats, fewest_grader + calls * job.fewest
             first += cost * job.repeats
             asked_anew = price if mode_of(bound, job) == "answers" else 0.0
             again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
@@ -75,13 +76,14 @@ def estimate(plan: Plan) -> Estimate:
     usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most + sum(cost for _, cost in spare))
     models = tuple(name for name, model in unpriced.items() if model.names_model)
     silent = tuple(name for name, model in unpriced.items() if not model.names_model)
-    return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent, sum(calls for calls, _ in spare))
+    fewest = (fewest_target, fewest_grader)
+    return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent, sum(calls for calls, _ in spare), fewest)
 
 
 def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
     """The estimate, a line each, beside what the run may take."""
-    yield f"target: {many(found.target, 'call')}"
-    yield f"grader: {many(found.grader, 'call')}"
+    for kind, calls, fewest in (("target", found.target, found.fewest[0]), ("grader", found.grader, found.fewest[1])):
+        yield f"{kind}: {f'{fewest:,} to ' if fewest < calls else ''}{many(calls, 'call')}"
     if found.sentinels:
         yield f"sentinels: {many(found.sentinels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gradegate.base.pairing import pair
 from gradegate.deciding.history import Prior, factor_chances
 from gradegate.deciding.power import Chances, of_case, of_grade, of_runs, power, room, stands
+from gradegate.deciding.runs import of_rule
 from gradegate.deciding.waves import parts_of
+from gradegate.errors import Origin
 from gradegate.grading.conclude import Binding
+from gradegate.options import MOST_RUNS
 from gradegate.planning.checks import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 from gradegate.running.histories import Histories
+from gradegate.values.figures import chance, many, percent
 from gradegate.values.result import NO_POWER, Outcome, Power, Row
-from gradegate.values.suite import Rule, Runs
+from gradegate.values.suite import Note, Rule, Runs
 
 _FAILING_RUNS = 0.03  # the share of runs that fail, where no baseline shows it
 _CERTAIN = Chances(0.0, 1.0)  # of a grade that no model gives
@@ -29,7 +33,6 @@ class _Planned:
     """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
 
     job: Job
-    repeat: int
     base: Row | None
     again: Mapping[int, float | None]
 
@@ -37,8 +40,9 @@ class _Planned:
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
     askable = Askable(plan)
-    histories, chance = Histories(plan, askable), cache(lambda prior: factor_chances(prior, broken=False).fails)
-    places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
+    histories, fails = Histories(plan, askable), cache(lambda prior: factor_chances(prior, broken=False).fails)
+    jobs = [(index, 1 if job.needs else job.repeats) for index, job in enumerate(plan.jobs) if not job.of_base]
+    places = [(index, repeat) for index, repeats in jobs for repeat in range(repeats)]
     bases: Sequence[Row | None] = [None] * len(places)
     if plan.baseline:
         bases, _ = pair((identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline)
@@ -46,10 +50,37 @@ def with_powers(plan: Plan) -> Plan:
     for (index, repeat), base in zip(places, bases, strict=True):
         job, ids = plan.jobs[index], histories.of((index, repeat))
         again = {id(bound): _prior(histories, job, position, ids) for position, bound in askable.of(job)}
-        known = {bound: chance(prior) if prior else None for bound, prior in again.items()}
-        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
+        known = {bound: fails(prior) if prior else None for bound, prior in again.items()}
+        answers.setdefault(job.suite, []).append(_Planned(job, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
-    return replace(plan, powers=tuple(_of_rule(rule, askable, answers.get(rule.suite, [])) for rule in rules))
+    share = _failing_share([it.base for several in answers.values() for it in several])
+    figures = tuple(_of_rule(rule, askable, answers.get(rule.suite, []), share) for rule in rules)
+    return replace(plan, powers=figures, notes=(*plan.notes, *_repeated(plan, share)))
+
+
+def _failing_share(bases: Iterable[Row | None]) -> float:
+    """The share of runs that fail on the base; of a case without runs, its answer is one."""
+    known = [row for row in bases if row and row.outcome is not Outcome.ERROR]
+    failed = sum(row.runs - row.passed if row.runs else row.outcome is Outcome.FAIL for row in known)
+    return failed / sum(row.runs or 1 for row in known) if known else _FAILING_RUNS
+
+
+def _repeated(plan: Plan, share: float) -> Iterator[Note]:
+    """What it comes to that each repetition of a case must pass."""
+    for policy in plan.policies:
+        strict = [rule for rule in policy.rules if rule.blocking and (rule.every_case or rule.min_pass_rate == 1)]
+        jobs = [job for job in plan.jobs if not (job.of_base or job.needs) and 1 < job.repeats <= MOST_RUNS]
+        looked_at = (job.repeats for job in jobs if any(rule.suite == job.suite and any(selected(rule, job)) for rule in strict))
+        for times, cases in Counter(looked_at).items():
+            passes = times // 2 + 1
+            every, most = (1 - (1 - of_runs(share, times, it).good) ** cases for it in (times, passes))
+            if every > 0.01:
+                what = (
+                    f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times. If a run fails {percent(share)} of the time"
+                )
+                blocked = f"an unchanged pull request is blocked in {chance(every)} of runs"
+                cure = f"with `runs: {{of: {times}, pass: {passes}}}` in {chance(most)}"
+                yield Note(f"{what}, {blocked}; {cure}", Origin(policy.rules[0].suite))
 
 
 def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]) -> Prior | None:
@@ -58,26 +89,26 @@ def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]
     return histories.prior(job, position, ids[position], record.runs[-1].model) if record and record.runs else None
 
 
-def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power:
+def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned], share: float) -> Power:
     """Of a rule that looks at the run and at the base, the figures of whichever leaves less room."""
     if not rule.blocking or rule.confidence is not None:
         return NO_POWER
-    found = [_of_part(part, askable, answers) for part in parts_of(rule)]
+    found = [_of_part(part, askable, answers, share) for part in parts_of(rule)]
     return min((it for it in found if it.slack is not None), key=lambda it: it.slack or 0, default=NO_POWER)
 
 
-def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power:
+def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share: float) -> Power:
     cases, unchanged = Counter[Chances](), Counter[float]()
     failing, used = 0, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
-    stand, runs_share = stands(noise, votes) if rule.beside_base else 1.0, _failing_share(rule, answers)
+    stand = stands(noise, votes) if rule.beside_base else 1.0
     for it in answers:
-        runs = _runs(rule, it.job)
+        runs = of_rule(rule, it.job.needs) if it.job.needs else None
         for unit in _units(rule, it, runs):
             bounds = [bound for binding in unit for bound in binding.bounds if bound.asserted.counts]
             each = [asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN for bound in bounds]
-            usual = of_runs(runs_share, runs.of or it.job.repeats, runs.passes) if runs else of_case(each)
+            usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
             fails = it.base is not None and _failed(rule, it.job, unit, it.base)
             cases[usual] += 1
             failing += fails
@@ -94,20 +125,9 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned]) -> Power
     return NO_POWER if most is None or not cases else power(cases, most, failing, rule.beside_base, groups)
 
 
-def _runs(rule: Rule, job: Job) -> Runs | None:
-    """How many runs of a case must pass, where each is not a case of its own."""
-    return job.case.runs.under(rule.runs) if job.case.runs else rule.runs
-
-
-def _failing_share(rule: Rule, answers: Sequence[_Planned]) -> float:
-    """The share of runs of cases that fail on the base."""
-    ended = [it.base.outcome for it in answers if it.base and _runs(rule, it.job) and it.base.outcome is not Outcome.ERROR]
-    return ended.count(Outcome.FAIL) / len(ended) if ended else _FAILING_RUNS
-
-
 def _units(rule: Rule, it: _Planned, runs: Runs | None) -> Iterator[Sequence[Binding]]:
     """The assertions of each thing that the rule counts of an answer: of the case, with all its runs, or of one grade."""
-    taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts and not (runs and it.repeat)]
+    taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts]
     if rule.every_case or rule.beside_base or runs:
         yield from [taken] if taken else []
     else:

@@ -226,7 +226,7 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
     cases: list[list[Row]] = []
     for row in rows:
-        if row.run > 1 and cases:
+        if row.run > 1 and cases and cases[-1][0].key == row.key:
             cases[-1].append(row)
         else:
             cases.append([row])
