@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
-from gradegate import cli
-from support.flips import scripted_runs, suite_of_runs
+import pytest
 
-VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())["runs"]
+from gradegate import cli
+from gradegate.deciding.power import of_runs
+from support.flips import GOOD, scripted_runs, suite_of_runs
+
+HISTORY = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
+VECTORS, UNCHANGED = HISTORY["runs"], HISTORY["runs_unchanged"]
 OUTCOMES = {"pass": 0, "fail": 1, "error": 3}
 NOISE = 0.22  # with which 3 to 5 grades take a lead of 5, as in the vectors
 
@@ -50,3 +54,97 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
         wanted |= {"code": OUTCOMES[vector["verdict"]], "calls": calls, "rows": vector["runs"]}
         wrong += [(number, vector, found)] if found != wanted else []
     assert wrong == []
+
+
+def test_what_an_unchanged_pull_request_is_blocked_for():
+    for it in UNCHANGED:
+        fails = of_runs(it["failing_share"], it["of"], it["pass"]).good
+        assert 1 - (1 - fails) ** it["cases"] == pytest.approx(it["blocked"], rel=1e-5)
+
+
+def test_repeat_without_runs_is_told_with_its_number(gate, tmp_path, capsys):
+    tests = [{"vars": {"n": number}, "assert": [{"type": "contains", "value": "x"}]} for number in range(15)]
+    config = {"prompts": ["x{{n}}"], "providers": ["echo"], "tests": tests, "evaluateOptions": {"repeat": 3}}
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config))
+    said = (
+        "`repeat: 3` makes each of 15 cases pass 3 times. If a run fails 3% of the time, an unchanged pull request is blocked "
+        "in 75% of runs; with `runs: {of: 3, pass: 2}` in 3.9%"
+    )
+    for arguments, is_said in (([], True), (["--runs", "2/3"], False), (["--repeat", "1"], False)):
+        assert cli.main(["validate", *arguments]) == 0
+        assert (said in capsys.readouterr().out) == is_said
+    ran = gate(config, "--baseline", str(tmp_path.parent / f"{tmp_path.name}-base.json"))
+    assert (ran.code, len(ran.cases), said in ran.out) == (0, 45, True)  # each repetition counts, as in promptfoo
+
+
+# --- rules, tests, conversations ------------------------------------------------------------------------------
+
+
+def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
+    llm.reply = scripted_runs([["P", "F", "P"], ["P", "F", "P"], ["F"], ["P", "F", "F", "F"]])
+    rules = [
+        {"name": "most", "min-pass-rate": 0.5},
+        {"name": "strict", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": {"pass": 3}},
+        {"name": "first", "min-pass-rate": 1, "select": {"description": "case 0"}, "runs": {"of": 1, "pass": 1}},
+        {"name": "own", "min-pass-rate": 1, "select": {"description": "case 3"}, "runs": {"pass": 3}, "blocking": False},
+    ]
+    config = suite_of_runs(llm, 4, runs={"of": 3, "pass": 2}, rules=rules)
+    config["tests"][2]["runs"] = {"of": 1, "pass": 1}
+    config["tests"][3]["runs"] = {"of": 4, "pass": 1}
+    ran = gate(config, "-j", "1")
+    assert [(rule["name"], rule["passed"], rule["failed"]) for rule in ran.results["rules"]] == [
+        ("most", 3, 1),
+        ("strict", 0, 1),
+        ("first", 1, 0),
+        ("own", 1, 0),
+    ]
+    assert asked(llm, "target") == 3 + 3 + 1 + 1
+
+
+def test_a_run_is_a_whole_conversation(gate, llm):
+    """The second test tells what the first was answered in the same run, and both are asked as long as one needs it."""
+    llm.reply = scripted_runs([["P", "P", "P"], ["P", "F", "P"]])
+    config = suite_of_runs(llm, 2, runs={"of": 3, "pass": 2})
+    config["prompts"] = ["{% for it in _conversation %}{{ it.output }}; {% endfor %}{{q}}"]
+    ran = gate(config, "-j", "1")
+    assert [(case["description"], case["run"], case["verdict"], case["runs"]) for case in ran.cases] == [
+        *(("case 0", run, "pass", 3) for run in (1, 2, 3)),
+        *(("case 1", run, "pass", 3) for run in (1, 2, 3)),
+    ]
+    assert [case["prompt"] for case in ran.cases[3:]] == [f"case 0, run {run}; case 1" for run in (1, 2, 3)]
+
+
+def test_the_mean_score_is_of_all_runs_and_a_rule_with_fewer_looks_at_its_first(gate, llm):
+    llm.reply = scripted_runs([["P", "F", "P"]])
+    rules = [{"name": "all", "min-score": 0.5}, {"name": "one", "min-score": 0.5, "runs": {"of": 1, "pass": 1}}]
+    ran = gate(suite_of_runs(llm, 1, runs={"of": 3, "pass": 2}, rules=rules), "-j", "1")
+    assert [rule["score"] for rule in ran.results["rules"]] == [pytest.approx((0.9 + 0.2 + 0.9) / 3), 0.9]
+
+
+# --- beside the base ------------------------------------------------------------------------------------------
+
+NEW = [{"name": "new", "max-new-failures": 0}]
+
+
+@pytest.mark.parametrize(
+    ("base", "runs", "head", "said", "judged"),
+    [
+        (["P", "P"], {"of": 3, "pass": 2}, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3),
+        (["P", "P"], {"of": 3, "pass": 2}, ["P", "F", "P"], "no new failure", 3),
+        (["F", "F"], {"of": 3, "pass": 2}, ["F", "F"], "no new failure; 1 known one not counted", 1 + 1),
+        (["P"], None, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3 + 2),
+    ],
+)
+def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, head, said, judged):
+    before, now = scripted_runs([base]), scripted_runs([head])
+    llm.reply = lambda path, body: f"{'old ' * (body['model'] == 'target')}{before(path, body)}"
+    gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", confirm="")
+    kept = tmp_path.parent / f"{tmp_path.name}-base.json"
+    kept.write_text((tmp_path / "results.json").read_text())
+    llm.requests.clear()
+    llm.reply = lambda path, body: GOOD if "old case" in str(body) else now(path, body)
+    ran = gate(suite_of_runs(llm, 1, rules=NEW, runs={"of": 3, "pass": 2}), "-j", "1", "--baseline", str(kept), confirm="")
+    assert said in ran.results["rules"][0]["reason"]
+    assert (asked(llm, "judge"), ran.code) == (judged, int(said.startswith("1 new")))
+    if runs and ran.code:
+        assert "failed: 0 of 2 runs passed, 2 needed; on the base 2 of 2 passed" in ran.out

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.deciding.confirmations import asked_again, left_undone
-from gradegate.deciding.runs import as_cases, held_runs
+from gradegate.deciding.runs import as_cases, held_runs, of_rule
 from gradegate.grading.conclude import strangeness
 from gradegate.values.figures import many, percent, percents, scores
 from gradegate.values.limits import mean, reached
@@ -26,7 +26,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         return _every_case(rule, [row for row in cases if counted(rule, row)])
     places = [(row, place) for row in cases for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
     counts = count(row.grades[place].outcome for row, place in places)
-    grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]  # of all runs, whose scores count
+    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)  # the scores of all runs count
+    grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     if counts.pass_rate is None:
