@@ -1,13 +1,15 @@
 """Runs of a case: k of n must pass, and no run is made that could be spared; through the command."""
 
+import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from gradegate import cli
 from gradegate.deciding.power import of_runs
-from support.flips import GOOD, scripted_runs, suite_of_runs
+from support.flips import BAD, GOOD, case_in, scripted_runs, suite_of_runs
 
 HISTORY = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 VECTORS, UNCHANGED = HISTORY["runs"], HISTORY["runs_unchanged"]
@@ -148,3 +150,46 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
     assert (asked(llm, "judge"), ran.code) == (judged, int(said.startswith("1 new")))
     if runs and ran.code:
         assert "failed: 0 of 2 runs passed, 2 needed; on the base 2 of 2 passed" in ran.out
+
+
+# --- what it holds --------------------------------------------------------------------------------------------
+
+CELLS = [  # runs, confirm, flips of the judge, share of failing runs of the last case, blocked of all, target calls a case
+    ({"of": 3, "pass": 2}, "off", 0.0, 0.03, 0.039, 2.06),
+    ({"of": 3, "pass": 2}, "grader", 0.05, 0.03, 0.033, 2.15),
+    ({"of": 3, "pass": 2}, "off", 0.05, 0.03, 0.233, 2.14),
+    ({"of": 3, "pass": 2}, "grader", 0.05, 0.9, 0.945, 2.15),
+]
+CASES, TIMES = 15, 200
+
+
+def drawn(*of):
+    """A number from 0 to 1 that depends on these alone."""
+    return int.from_bytes(hashlib.sha256(repr(of).encode()).digest()[:8], "big") / 2**64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", range(len(CELLS)))
+def test_a_cell_of_the_specification(gate, llm, cell):
+    runs, confirm, flips, broken, blocked, calls = CELLS[cell]
+    made, seed = Counter(), 0
+
+    def reply(path, body):
+        text = json.dumps(body["messages"])
+        if body["model"] == "target":
+            case = case_in(body)
+            made[case] += 1
+            fails = drawn(cell, seed, case, made[case]) < (broken if case == CASES - 1 else 0.03)
+            return f"{'bad' if fails else 'good'} answer {made[case]} to case {case}"
+        is_good = "good answer" in text
+        return GOOD if is_good != (drawn(cell, seed, text) < flips) else BAD
+
+    llm.reply = reply
+    config, codes, asks = suite_of_runs(llm, CASES, runs=runs), Counter(), 0
+    for seed in range(TIMES):  # noqa: B007  # which `reply` looks at
+        made.clear()
+        codes[gate(config, "-q", confirm=confirm).code] += 1
+        asks += made.total()
+    spread = 4 * (TIMES * blocked * (1 - blocked)) ** 0.5  # so far off in one of 15,000
+    assert abs(codes[1] - TIMES * blocked) <= spread + 1, codes
+    assert asks / TIMES / CASES == pytest.approx(calls, abs=0.04)
