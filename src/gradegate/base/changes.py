@@ -227,7 +227,7 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
     if old.blocking and not new.blocking:
         yield "no longer blocks"
     if old.runs and new.runs and new.runs.milder(old.runs):
-        before, now = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (old.runs, new.runs))
-        yield f"asks for less: runs {before} became {now}"
+        was, become = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (old.runs, new.runs))
+        yield f"asks for less: runs {was} became {become}"
     if old.select != new.select or old.by_metric != new.by_metric:
         yield "looks at other grades"
