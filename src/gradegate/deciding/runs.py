@@ -13,11 +13,10 @@ from gradegate.values.suite import CaseRuns, Rule, Runs, Select
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
-def verdict(runs: Runs, outcomes: Sequence[Outcome], left: int | None = None) -> Outcome | None:
-    """What a case comes to by its first runs, None as long as further ones decide: ``left``, or all that it may have."""
+def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
+    """What a case comes to by its first runs, None as long as further ones decide."""
     made = outcomes[: runs.of]
-    left = runs.of - len(made) if left is None else left
-    passed, failed, most = made.count(PASS), made.count(FAIL), runs.of - runs.passes
+    left, passed, failed, most = runs.of - len(made), made.count(PASS), made.count(FAIL), runs.of - runs.passes
     if passed >= runs.passes:
         return PASS
     if failed > most:
@@ -132,7 +131,7 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         votes=(),
         confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
         undone=any(grade.undone for grade in decisive),
-        unheard=all(grade.unheard for grade in decisive),
+        unheard=all(grade.unheard for grade in decisive) and FAIL not in outcomes,  # no failure may hide behind an error
         inner=False,
         status=_status(rule, end, base, telling) if compared else "",
         base=Counterpart(base, base) if base else None,

@@ -87,6 +87,8 @@ class Planner:
             self.mistakes += models.graders(self.suite)
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
+        if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
+            self.notes.append(Note("`confirm: answers` asks the grader again where `runs` applies: further runs are new answers"))
         self.notes += (*checks.toothless(self.suite, jobs), *checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 

@@ -3,6 +3,7 @@
 A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, C
 from gradegate.values.changes import ChangeKind, GateChange
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
 from gradegate.values.history import HistoryReport
-from gradegate.values.result import Grade, Row, RuleResult, cases_of
+from gradegate.values.result import Grade, Row, RuleResult, cases_of, runs_of
 from gradegate.values.suite import Limits, Note, Select
 
 DAY = 86_400  # seconds
@@ -238,6 +239,19 @@ class CacheLine(Part):
     saved_usd: float
 
 
+class RunsLine(Part):
+    """Cases of which several runs count together: how many, the runs that were made, and how many there could be at most."""
+
+    cases: Count
+    made: Count
+    most: Count
+
+
+def _runs(rows: Iterable[Row]) -> dict[str, int] | None:
+    cases = [case for case in runs_of(rows) if case[0].verdict]
+    return {"cases": len(cases), "made": sum(map(len, cases)), "most": sum(case[0].of for case in cases)} if cases else None
+
+
 class Head(Part):
     """All of the results but the cases."""
 
@@ -270,6 +284,7 @@ class Head(Part):
         BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, _read_budget, "run.budget")
     ] = None
     cache: Annotated[CacheLine | None, At("run.cache")] = Field(default=None, description="null where the run had none.")
+    runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = Field(default=None, description="null where no case has runs.")
     confirm: Annotated[ConfirmReport | None, At("run.confirm")] = Field(default=None, description="What asking failures again came to.")
     baseline: Annotated[BaselineReport | None, At("run.baseline")] = Field(
         default=None, description="null where there is nothing to compare with."

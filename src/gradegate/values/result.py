@@ -194,8 +194,9 @@ class Row:
             return f"passed {self.passed} of {runs}{there}"
         if self.verdict is Outcome.FAIL:
             return f"failed: {self.passed} of {runs} passed, {self.needed} needed{there}"
-        made = f"{self.runs} of {self.of} runs recorded" if self.runs < self.of else f"{runs} made"
-        return f"could not tell: {made}, {self.passed} passed, {self.needed} needed{there}"
+        if self.passed + self.of - self.runs >= self.needed:  # of a live target there would be more
+            return f"could not tell: {self.runs} of {self.of} runs recorded, {self.passed} passed{there}"
+        return f"could not tell: {self.passed} of {runs} passed, {self.needed} needed{there}"
 
     @property
     def counts(self) -> bool:
