@@ -107,7 +107,7 @@ class Beside:
     def remembers(self, job: Job, row: Row, position: int) -> bool:
         """Whether a failure is asked again as an old one: it was there before, and no rule but those of the base needs it."""
         own = any(rule.own for rule in self.askable.rules.get(job.suite, ()))
-        return not own and not job.needs and is_old(row, row.grades[position])
+        return not own and is_old(row, row.grades[position])
 
     def regrading(self, case: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
         """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new, but what has ``begun``."""

@@ -164,7 +164,7 @@ class Confirming:
         for number, position in wave:
             answer = self._answers[number]
             bound = dict(self._askable.of(answer.job))[position]
-            old = self._beside is not None and self._beside.remembers(answer.job, answer.row, position)
+            old = self._beside is not None and not answer.job.needs and self._beside.remembers(answer.job, answer.row, position)
             groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(position)
         for (number, anew, old), positions in groups.items():
             job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript

@@ -130,9 +130,8 @@ class _Run:
         """The answers, which are asked for if they were not before and the run goes on."""
         if left := [place for place in places if place not in self._answers and not self._stopped]:
             self._ask(left)
-        why = f"not run: the run was {self._stopped}"
-        missing = (Asked(rows.missing_row(self._plan.jobs[place[0]], place[1], why, Trouble.STOPPED)) for place in places)
-        return {place: self._answers.get(place) or other for place, other in zip(places, missing, strict=True)}
+        jobs, why = self._plan.jobs, f"not run: the run was {self._stopped}"
+        return {it: self._answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED)) for it in places}
 
     def _ask(self, places: Sequence[Place]) -> None:
         def calls(chain: Sequence[Place]) -> int:
