@@ -88,8 +88,8 @@ class Call:
 def calls(jobs: Sequence[Job]) -> Iterator[Call]:
     """The calls that an application may answer elsewhere, in plan order; none where the config brings the answer itself.
 
-    The runs of a case are one call. An id begins for people. An answer to another version of a case has the id of no call; only calls of one name that
-    ask the same in every way are told apart by their order.
+    The runs of a case are one call. An id begins for people. An answer to another version of a case has the id of no call;
+    only calls of one name that ask the same in every way are told apart by their order.
     """
     ordinals = Ordinals()
     for place, job in enumerate(jobs):

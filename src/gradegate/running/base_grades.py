@@ -110,7 +110,10 @@ class Beside:
         return not own and is_old(row, row.grades[position])
 
     def regrading(self, case: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
-        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new, but what has ``begun``."""
+        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new.
+
+        What has ``begun`` is left out.
+        """
         answer = self.paired.get(case)
         done = {*self.again.get(case, ()), *begun}
         bounds = {place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])}

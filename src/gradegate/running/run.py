@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from gradegate.deciding.gate import decide
-from gradegate.deciding.waves import Place as Position
 from gradegate.errors import Terminated, Trouble
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
@@ -53,7 +52,7 @@ def first_asks(
     return _Run(plan, client, reask, watch).first(only, sentinels)
 
 
-def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[Position]) -> Account:
+def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[tuple[int, int]]) -> Account:
     """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said."""
     return _Run(plan, client, reask, lambda _: None).again(confirming, places)
 
@@ -122,7 +121,7 @@ class _Run:
         self._leave_uncompared()
         return self._rounds.answers(only) | self._answers, self._account()
 
-    def again(self, confirming: Confirming, places: Sequence[Position]) -> Account:
+    def again(self, confirming: Confirming, places: Sequence[tuple[int, int]]) -> Account:
         self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
         return self._account()
 
