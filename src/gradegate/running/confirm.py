@@ -64,6 +64,7 @@ class Confirming:
         self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
         self._answers: list[Answer] = []
         self.places: list[Place] = []  # of the answers
+        self._known: set[Place] = set()  # the same
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
@@ -81,6 +82,7 @@ class Confirming:
         number = len(self._answers)
         self._answers.append(it)
         self.places.append(it.place)
+        self._known.add(it.place)
         self._cases.setdefault(it.case, []).append(number)
         if places := self._askable.open_in(it.job, it.row):
             self._open[number] = places
@@ -110,7 +112,11 @@ class Confirming:
 
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
-        while self._rounds and (places := self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))):
+        while self._rounds:
+            wanted = self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
+            places = [place for place in wanted if place not in self._known]  # what is asked with them may have been before
+            if not places:
+                return
             for place, asked in self._rounds.take(places).items():
                 self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
 
