@@ -68,27 +68,20 @@ def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
 def _first(runs: Sequence[PastRun]) -> int:
     """Where the newest whole runs begin that have no more votes than count."""
     votes, first = 0, len(runs)
-    while first and (votes := votes + _votes(runs[first - 1])) <= MOST_VOTES:
+    while first and (votes := votes + sum(vote != "E" for vote in runs[first - 1].votes)) <= MOST_VOTES:
         first -= 1
     return first
-
-
-def _votes(run: PastRun) -> int:
-    return len(run.votes) - run.votes.count("E")
 
 
 def _tail(runs: Sequence[PastRun]) -> int:
     """Where the longest tail begins that begins with a failure, and in which at least 3 of 4 runs fail."""
     failed, begins = 0, len(runs)
     for place in range(len(runs) - 1, -1, -1):
-        if _failed(runs[place]):
+        run = runs[place]
+        if run.outcome == "fail" or (run.outcome == "error" and run.votes.count("F") > run.votes.count("P")):
             failed += 1
             begins = place if 4 * failed >= 3 * (len(runs) - place) else begins
     return begins
-
-
-def _failed(run: PastRun) -> bool:
-    return run.outcome == "fail" or (run.outcome == "error" and run.votes.count("F") > run.votes.count("P"))
 
 
 # --- the test -------------------------------------------------------------------------------------------------

@@ -86,9 +86,11 @@ class Confirming:
         self._cases.setdefault(it.case, []).append(number)
         if places := self._askable.open_in(it.job, it.row):
             self._open[number] = places
-        if _in_quarantine(it):
-            self._open |= self._worth_asking(number)
-            self._forgive(number)
+        if _in_quarantine(it) and (open_ := self._open.pop(number, None)):
+            # Only those with a history: it tells a break from flaking, and all else is forgiven whatever asks say.
+            worth = open_.intersection(self._priors(number, open_))
+            self._open |= {number: worth} if worth else {}
+        self._forgive(number)
         self._seen |= {number} & self._open.keys()
         self._state([number])
 
@@ -216,17 +218,11 @@ class Confirming:
 
     # --- quarantine -------------------------------------------------------------------------------------------
 
-    def _worth_asking(self, number: int) -> dict[int, set[int]]:
-        """The open grades of a test in quarantine: those with a history, which tells a break from flaking."""
-        open_ = self._open.pop(number, set())
-        left = open_.intersection(self._priors(number, open_))
-        return {number: left} if left else {}
-
     def _forgive(self, number: int) -> None:
         """Let grades of a test in quarantine only advise as far as they are flaky, and conclude the case without them."""
         answer = self._answers[number]
         quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
-        if quarantine is None or not quarantine.in_force:
+        if quarantine is None or not _in_quarantine(answer):
             return
         priors = self._priors(number, self._histories.of(answer.place))
         bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]

@@ -38,7 +38,7 @@ class Histories:
                 key = identity(job, repeat).hex()
                 mine = found[index, repeat] = {}
                 for position, bound in self._askable.of(job):
-                    if not (bound.again.opinions or job.needs):
+                    if not bound.again.opinions:
                         held = bound.asserted
                         graders = sorted(model.id for model in bound.models.values())
                         own = digest([key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps])
@@ -85,8 +85,9 @@ class Histories:
         for position, own in identities.items():
             grade = grades[position]
             found = self.counted(own, grade.model)
-            if found.fails + found.passes and Outcome.ERROR is not _first(grade):
-                prior, votes = self.prior(job, position, own, grade.model), _votes(grade)
+            votes = _votes(grade)
+            if found.fails + found.passes and not votes.startswith("E"):
+                prior = self.prior(job, position, own, grade.model)
                 factor = prior.factor(votes.count("F"), votes.count("P")) if prior else None
                 past = PastVotes(found.fails, found.passes, grade.model, found.flaky, factor)
                 grades[position] = replace(grade, history=past)
@@ -96,8 +97,8 @@ class Histories:
         """The history of the run in figures; None where none was read."""
         if not (self._plan.history and self._plan.history.file):
             return None
-        held = [it for _, row, ids in self._answers(rows) for own, it in _grades(row, ids) if own in self.records]
-        past = [it.history for it in held if it.history]
+        held = [(own, it) for _, row, ids in self._answers(rows) for own, it in _grades(row, ids) if own in self.records]
+        past = [it.history for _, it in held if it.history]
         newest = max((run for record in self.records.values() for run in record.runs), key=lambda run: run.at, default=None)
         return HistoryReport(
             file=self._plan.history.file,
@@ -105,9 +106,7 @@ class Histories:
             grades=len(held),
             used=sum(it.bayes_factor is not None for it in past),
             flaky=sum(it.flaky for it in past),
-            comes_and_goes=sum(
-                bool(self.counted(own, it.model).failed) for _, row, ids in self._answers(rows) for own, it in _grades(row, ids)
-            ),
+            comes_and_goes=sum(bool(self.counted(own, it.model).failed) for own, it in held),
         )
 
     def appended(self, rows: Sequence[Row], made: Made) -> Records:
@@ -137,7 +136,3 @@ def _grades(row: Row, identities: Mapping[int, str]) -> Iterator[tuple[str, Grad
 
 def _votes(grade: Grade) -> str:
     return "".join(_SIGNS[vote.outcome] for vote in grade.votes) or _SIGNS[grade.outcome]
-
-
-def _first(grade: Grade) -> Outcome:
-    return grade.votes[0].outcome if grade.votes else grade.outcome
