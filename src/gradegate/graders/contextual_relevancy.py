@@ -38,5 +38,5 @@ class ContextualRelevancy(Metric):
 
         asked = ask_once(judge, sources.documents, ask)
         pairs = [(rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]]
-        summary = "{} of {} statements are relevant" if pairs else "the documents state nothing"
-        return share_of_yes(pairs, "document", summary, "document {}")
+        none = (0, "the documents state nothing")
+        return share_of_yes(pairs, "document", "{} of {} statements are relevant", "document {document}", none)

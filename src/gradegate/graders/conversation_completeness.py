@@ -7,13 +7,13 @@ https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, exchanges_of, images_in, script
+from gradegate.grading.metrics.shares import of_rows
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript
 
@@ -43,15 +43,8 @@ class ConversationCompleteness(Metric):
 
         judgements = ask_once(judge, intentions, partial(_satisfied, judge, images, conversation))
         rows = [{"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason} for text in intentions]
-        missed = [text for text in intentions if judgements[text].verdict == "no"]
-        held, total = len(intentions) - len(missed), len(intentions)
-        return Measured(
-            Fraction(held, total) if total else Fraction(1),
-            f"{held} of {total} intentions were satisfied" if total else "the user wanted nothing",
-            tuple(f'"{clipped(text)}" was not satisfied: {clipped(judgements[text].reason)}' for text in missed),
-            evidence={"intentions": rows},
-            steps=tuple(map(str, rows)),
-        )
+        faults, none = {"no": '"{intention}" was not satisfied'}, (1, "the user wanted nothing")
+        return of_rows(rows, "{} of {} intentions were satisfied", faults, "intentions", none=none)
 
 
 def _satisfied(judge: Judge, images: tuple[str, ...], conversation: str, intention: str) -> Judgement[str]:

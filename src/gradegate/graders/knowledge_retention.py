@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, exchanges_of, script, with_marks
+from gradegate.grading.metrics.shares import of_rows
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript, Turn
 
@@ -37,19 +37,12 @@ class KnowledgeRetention(Metric):
         told = ask_once(judge, [n for n, turn in turns if turn.role == "user"], partial(_facts, judge, turns))
         questions = _questions(turns, told)
         judgements = ask_once(judge, questions.values(), partial(_forgot, judge))
-        pairs = [(number, judgements[asked]) for number, asked in questions.items()]
-        held, total = sum(judgement.verdict == "no" for _, judgement in pairs), len(pairs)
+        pairs = ((number, judgements[asked]) for number, asked in questions.items())
         rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
-        return Measured(
-            Fraction(held, total) if total else Fraction(1),
-            f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
-            tuple(
-                f"turn {n} forgets what it was told: {clipped(judgement.reason)}" for n, judgement in pairs if judgement.verdict == "yes"
-            ),
-            evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
-            steps=tuple(map(str, [*told.items(), *rows])),
-            turns=tuple(number for number, judgement in pairs if judgement.verdict == "yes"),
-        )
+        faults, none = {"yes": "turn {turn} forgets what it was told"}, (1, "the user told nothing that could be forgotten")
+        measured = of_rows(rows, "{} of {} answers forget nothing", faults, key="forgot", none=none)
+        facts = {str(number): list(facts) for number, facts in told.items()}
+        return replace(measured, evidence={**measured.evidence, "facts": facts}, steps=(*map(str, told.items()), *measured.steps))
 
 
 def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> dict[int, _Question]:

@@ -48,4 +48,4 @@ class RoleAdherence(Metric):
             count=len(spoken),
         )
         pairs = zip(spoken, judgements, strict=True)
-        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {} breaks the role")
+        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role")

@@ -22,12 +22,13 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script, texts_of
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, exchanges_of, images_in, script, texts_of
+from gradegate.grading.metrics.shares import of_rows
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Exchange, Transcript
 
 WORDS = ("helped", "withheld", "strayed", "declined")
-_WRONG = {"withheld": "is on topic and was not answered", "strayed": "is off topic and was answered"}
+_WRONG = {"withheld": '"{question}" is on topic and was not answered', "strayed": '"{question}" is off topic and was answered'}
 # What each mode counts for, and among which.
 _MODES = {
     "accuracy": (("helped", "declined"), WORDS),
@@ -79,15 +80,8 @@ class TopicAdherence(Metric):
             for (exchange, text), it in ((one, judgements[one]) for one in asked)
         ]
         counts = Counter(row["verdict"] for row in rows)
-        wrong = [row for row in rows if row["verdict"] in _WRONG]
-        return Measured(
-            self._share(counts),
-            ", ".join(f"{counts[word]} {word}" for word in WORDS),
-            tuple(f'"{clipped(it["question"])}" {_WRONG[it["verdict"]]}: {clipped(it["reason"])}' for it in wrong),
-            evidence={"questions": rows},
-            steps=tuple(map(str, rows)),
-            turns=tuple(dict.fromkeys(it["turn"] for it in wrong)),
-        )
+        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
+        return of_rows(rows, summary, _WRONG, "questions", score=self._share(counts))
 
     def _share(self, counts: Mapping[str, int]) -> Fraction:
         good, among = ([counts.get(word, 0) for word in words] for words in _MODES[self.mode])

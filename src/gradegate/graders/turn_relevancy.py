@@ -45,4 +45,4 @@ class TurnRelevancy(Metric):
 
         judgements = ask_once(judge, cut, ask)
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {} is not relevant")
+        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant")
