@@ -25,6 +25,7 @@ from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, exchanges_of, images_in, script, texts_of
 from gradegate.grading.metrics.shares import of_rows
 from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.grading.numbers import listed, stripped
 from gradegate.values.conversation import Exchange, Transcript
 
 WORDS = ("helped", "withheld", "strayed", "declined")
@@ -41,12 +42,7 @@ _VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
 _Asked = tuple[Exchange, str]  # where a question was asked, and the question
 
 
-def _listed(value: Any) -> Any:
-    items = [value] if isinstance(value, str) else value
-    return [item.strip() if isinstance(item, str) else item for item in items] if isinstance(items, list) else items
-
-
-_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_listed)]
+_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)]
 
 
 @GRADERS.register("topic-adherence")
