@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
+from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
-from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.context import ContextGrader
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
@@ -39,41 +39,19 @@ def _form(count: int) -> Form[tuple[bool, ...]]:
 
 @GRADERS.register("context-faithfulness")
 @options
-class ContextFaithfulness(Grader):
+class ContextFaithfulness(ContextGrader):
     """The context supports what the answer says."""
 
-    scoring = Scoring(0.5)
-    asks = Asks(("text",), steps=("statements", "verdicts"))
-    written = Written(csv_threshold=0.75)
-
-    context_transform: ContextTransform | None = None
-    language: str = ""
-
-    def needs(self, variables: Mapping[str, Any]) -> str:
-        """The query and the context."""
-        return context.lacks_query(variables) or context.lacks(variables, self.context_transform)
+    asks = replace(ContextGrader.asks, steps=("statements", "verdicts"))
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of the answer's statements that the context supports."""
         source = context.resolve(transcript, self.context_transform)
         question, answer = transcript.vars["query"], transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
-        statements = judge.ask(
-            "context-faithfulness-statements",
-            verdicts.items("statements"),
-            step="statements",
-            question=question,
-            answer=answer,
-        )
-        supported = judge.ask(
-            "context-faithfulness-verdicts",
-            _form(len(statements)),
-            step="verdicts",
-            context=source.text,
-            statements=list(statements),
-        )
-        held = sum(supported)
-        rows = [{"statement": text, "supported": yes} for text, yes in zip(statements, supported, strict=True)]
-        reason = f"the context supports {held} of {len(supported)} statements"
-        unsupported = [text for text, yes in zip(statements, supported, strict=True) if not yes]
-        return Verdict(held / len(supported), None, "; not: ".join([reason, *unsupported[:5]]), {"statements": rows})
+        form = verdicts.items("statements")
+        statements = judge.ask("context-faithfulness-statements", form, step="statements", question=question, answer=answer)
+        listed, form_of_all = list(statements), _form(len(statements))
+        supported = judge.ask("context-faithfulness-verdicts", form_of_all, step="verdicts", context=source.text, statements=listed)
+        parts = [*zip(statements, supported, strict=True)]
+        return context.share_of(parts, "the context supports {} of {} statements", "statements", "statement", "supported")

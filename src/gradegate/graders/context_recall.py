@@ -14,10 +14,10 @@ from typing import Any
 
 from gradegate.errors import Unreadable
 from gradegate.grading import scalars
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
+from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
-from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.context import ContextGrader
 from gradegate.grading.metrics.quotations import Quotations, units
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
@@ -54,17 +54,11 @@ def _marked(expected: Quotations, text: str) -> Mapping[str, Any]:
 
 @GRADERS.register("context-recall")
 @options
-class ContextRecall(Grader):
+class ContextRecall(ContextGrader):
     """The context holds what an expected answer says."""
-
-    scoring = Scoring(0.5)
-    asks = Asks(("text",))
-    written = Written(csv_threshold=0.75)
 
     value: str
     """The expected answer."""
-    context_transform: ContextTransform | None = None
-    language: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """The context."""
@@ -75,8 +69,5 @@ class ContextRecall(Grader):
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
         marked = judge.ask("context-recall", _form(self.value), context=source.text, groundTruth=self.value)
-        held = sum(attributed for _, attributed in marked)
-        rows = [{"sentence": sentence, "attributed": attributed} for sentence, attributed in marked]
-        reason = f"{held} of {len(marked)} sentences of the expected answer are in the context"
-        missing = [sentence for sentence, attributed in marked if not attributed]
-        return Verdict(held / len(marked), None, "; not: ".join([reason, *missing[:5]]), {"sentences": rows})
+        summary = "{} of {} sentences of the expected answer are in the context"
+        return context.share_of(marked, summary, "sentences", "sentence", "attributed")

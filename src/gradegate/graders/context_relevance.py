@@ -14,10 +14,10 @@ from typing import Any
 
 from gradegate.errors import Unreadable
 from gradegate.grading import scalars
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
+from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context
-from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.context import ContextGrader
 from gradegate.grading.metrics.quotations import Quotations
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
@@ -31,19 +31,8 @@ NOTHING = "Insufficient Information"
 
 @GRADERS.register("context-relevance")
 @options
-class ContextRelevance(Grader):
+class ContextRelevance(ContextGrader):
     """The context is about the query, and about little else."""
-
-    scoring = Scoring(0.5)
-    asks = Asks(("text",))
-    written = Written(csv_threshold=0.75)
-
-    context_transform: ContextTransform | None = None
-    language: str = ""
-
-    def needs(self, variables: Mapping[str, Any]) -> str:
-        """The query and the context."""
-        return context.lacks_query(variables) or context.lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Quoted sentences over units of the context, at most 1."""

@@ -7,12 +7,14 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, clipped
+from gradegate.grading.metrics.metric import Measured, Metric
+from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.values.conversation import Transcript
 
 
@@ -40,16 +42,5 @@ class ContextualPrecision(Metric):
             expected=retrieval.expected(self.value, transcript.vars),
             documents=list(sources.documents),
         )
-        helps = [judgement.verdict == "yes" for judgement in judgements]
-        rows = [{"rank": rank, "verdict": judgement.verdict, "reason": judgement.reason} for rank, judgement in enumerate(judgements, 1)]
-        return Measured(
-            retrieval.precision(helps),
-            f"{sum(helps)} of {len(helps)} documents help",
-            tuple(
-                f"document {rank} does not: {clipped(judgement.reason)}"
-                for rank, judgement in enumerate(judgements, 1)
-                if judgement.verdict == "no"
-            ),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        measured = share_of_yes(enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not")
+        return replace(measured, score=retrieval.precision([judgement.verdict == "yes" for judgement in judgements]))

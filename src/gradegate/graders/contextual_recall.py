@@ -43,4 +43,4 @@ class ContextualRecall(Metric):
             documents=list(sources.documents),
         )
         summary = "{} of {} sentences of the expected answer are in the documents"
-        return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {} is not")
+        return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {sentence} is not")

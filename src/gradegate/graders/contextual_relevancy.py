@@ -9,9 +9,8 @@ from __future__ import annotations
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Transcript
 
 _FORM = verdicts.listed()
@@ -25,18 +24,8 @@ class ContextualRelevancy(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """Relevant statements among all, over all documents; one call for each; 0 when none states anything."""
         sources = retrieval.retrieved(transcript)
-
-        def ask(document: str) -> tuple[Judgement[str], ...]:
-            return judge.ask(
-                "contextual-relevancy",
-                _FORM,
-                step="verdicts",
-                images=sources.images,
-                question=sources.question,
-                document=document,
-            )
-
-        asked = ask_once(judge, sources.documents, ask)
+        beside = {"images": sources.images, "question": sources.question}
+        asked = ask_each(judge, "contextual-relevancy", _FORM, sources.documents, lambda document: {**beside, "document": document})
         pairs = [(rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]]
-        summary = "{} of {} statements are relevant" if pairs else "the documents state nothing"
-        return share_of_yes(pairs, "document", summary, "document {}")
+        none = (0, "the documents state nothing")
+        return share_of_yes(pairs, "document", "{} of {} statements are relevant", "document {document}", none)

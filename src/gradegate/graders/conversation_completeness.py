@@ -7,15 +7,13 @@ https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.values.conversation import Numbered, Transcript
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, shown
+from gradegate.grading.metrics.shares import of_rows
+from gradegate.values.conversation import Transcript
 
 _INTENTIONS = verdicts.texts("intentions")
 _VERDICT = verdicts.single()
@@ -30,36 +28,9 @@ class ConversationCompleteness(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of the user's intentions that were satisfied; 1 when the user wanted nothing."""
-        exchanges_of(transcript)
-        conversation = script(Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1))
-        images = images_in(transcript.turns)
-        intentions = judge.ask(
-            "completeness-intentions",
-            _INTENTIONS,
-            step="intentions",
-            images=images,
-            conversation=conversation,
-        )
-
-        judgements = ask_once(judge, intentions, partial(_satisfied, judge, images, conversation))
+        told = shown("conversation", numbered(transcript))
+        intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
+        judgements = ask_each(judge, "completeness-verdict", _VERDICT, intentions, lambda text: {"intention": text, **told})
         rows = [{"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason} for text in intentions]
-        missed = [text for text in intentions if judgements[text].verdict == "no"]
-        held, total = len(intentions) - len(missed), len(intentions)
-        return Measured(
-            Fraction(held, total) if total else Fraction(1),
-            f"{held} of {total} intentions were satisfied" if total else "the user wanted nothing",
-            tuple(f'"{clipped(text)}" was not satisfied: {clipped(judgements[text].reason)}' for text in missed),
-            evidence={"intentions": rows},
-            steps=tuple(map(str, rows)),
-        )
-
-
-def _satisfied(judge: Judge, images: tuple[str, ...], conversation: str, intention: str) -> Judgement[str]:
-    return judge.ask(
-        "completeness-verdict",
-        _VERDICT,
-        step="verdicts",
-        images=images,
-        conversation=conversation,
-        intention=intention,
-    )
+        faults, none = {"no": '"{intention}" was not satisfied'}, (1, "the user wanted nothing")
+        return of_rows(rows, "{} of {} intentions were satisfied", faults, "intentions", none=none)

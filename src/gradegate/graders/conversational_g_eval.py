@@ -16,8 +16,8 @@ from pydantic import Field
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
-from gradegate.values.conversation import Numbered, Transcript
+from gradegate.grading.metrics.metric import Measured, Metric, numbered, shown
+from gradegate.values.conversation import Transcript
 from gradegate.values.limits import exact
 
 BEST = 10
@@ -43,21 +43,12 @@ class ConversationalGEval(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The model's score from 0 to 10, as a share; the steps are asked for when only criteria are given."""
-        exchanges_of(transcript)
+        turns = numbered(transcript)
         steps = tuple(self.evaluation_steps)
         steps = steps or judge.ask("conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=self.value)
         context = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
-        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
-        judgement = judge.ask(
-            "conversational-g-eval",
-            _SCORE,
-            step="evaluate",
-            images=images_in(transcript.turns),
-            criteria=self.value,
-            steps=list(steps),
-            known=context,
-            conversation=script(turns),
-        )
+        told = {"criteria": self.value, "steps": list(steps), "known": context, **shown("conversation", turns)}
+        judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
         score, reason = exact(judgement.verdict), judgement.reason
         return Measured(
             score / BEST,

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.numbers import Bounds, beyond
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
 MOST = 2_000_000  # numbers that a distance may take: a second
-
-
-class _Words(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    min: Annotated[int, Field(ge=0)] | None = None
-    max: Annotated[int, Field(ge=0)] | None = None
 
 
 def _count(value: Any) -> Any:
@@ -31,16 +25,8 @@ def _count(value: Any) -> Any:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return {"min": value, "max": value}
-    if not isinstance(value, dict | _Words):
+    if not isinstance(value, dict | Bounds):
         raise ValueError("is neither a number nor `{min, max}`")
-    return value
-
-
-def _bounded(value: _Words) -> _Words:
-    if value.min is None and value.max is None:
-        raise ValueError("has neither `min` nor `max`")
-    if value.min is not None and value.max is not None and value.min > value.max:
-        raise ValueError("`min` is above `max`")
     return value
 
 
@@ -49,16 +35,14 @@ def _bounded(value: _Words) -> _Words:
 class WordCount(Grader):
     """The answer has so many words."""
 
-    value: Annotated[_Words, BeforeValidator(_count), AfterValidator(_bounded)]
+    value: Annotated[Bounds, BeforeValidator(_count)]
     """The number of words, or `{min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; a word is what white space parts."""
-        count, wanted = len(transcript.output.split()), self.value
-        enough = wanted.min is None or count >= wanted.min
-        fits = enough and (wanted.max is None or count <= wanted.max)
-        limit = "" if fits else f", at least {wanted.min}" if not enough else f", at most {wanted.max}"
-        return Verdict(float(fits), fits, f"the answer has {count} words{limit}", {"count": count})
+        count = len(transcript.output.split())
+        limit = beyond(count, self.value.min, self.value.max)
+        return Verdict(float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count})
 
 
 @GRADERS.register("levenshtein")

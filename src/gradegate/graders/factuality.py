@@ -8,21 +8,12 @@ The prompt is our own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from gradegate.access.hiding import excerpt
-from gradegate.errors import Unreadable
-from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.line import LastLine
-from gradegate.grading.rubric import shape
+from gradegate.grading.metrics import verdicts
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
@@ -33,19 +24,7 @@ CATEGORIES = {
     "D": ("disagree", "answer and reference contradict each other"),
     "E": ("differButFactual", "answer and reference differ in nothing that matters"),
 }
-SCHEMA = shape(reason={"type": "string"}, category={"type": "string", "enum": list(CATEGORIES)})
-
-
-def _read(item: Mapping[str, Any]) -> Judgement[str]:
-    written = scalars.entry(item, "category")
-    letter = scalars.word(written).upper()
-    if letter not in CATEGORIES:
-        raise Unreadable(f"`category` {excerpt(str(written), 40)!r} is not one of {', '.join(CATEGORIES)}")
-    return Judgement(letter, scalars.words(item.get("reason")))
-
-
-LABELS = ("answer", "verdict", "category", "option", "choice")
-FORM = Form(SCHEMA, _read, LastLine("category", LABELS, tuple(CATEGORIES)))
+FORM = verdicts.chosen("category", tuple(CATEGORIES))
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -7,20 +7,14 @@ is no verdict. The built-in evaluators are asked for in words of our own.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import field_validator
 
-from gradegate.access.hiding import excerpt
-from gradegate.errors import Unreadable
-from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.line import LastLine
-from gradegate.grading.rubric import shape
+from gradegate.grading.metrics import verdicts
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
@@ -32,23 +26,6 @@ BUILT_IN: Mapping[str, str] = {
     "fluency": "how well the answer is written: 1 hardly a sentence, 3 understandable with mistakes, 5 like a good writer",
 }
 STARS = {str(stars): (stars - 1) / 4 for stars in range(1, 6)}
-LABELS = ("answer", "verdict", "category", "option", "choice")
-
-
-def _form(choices: Sequence[str]) -> Form[Judgement[str]]:
-    """One of these, in the case in which it was given."""
-    known = {scalars.word(choice): choice for choice in choices}
-
-    def read(item: Mapping[str, Any]) -> Judgement[str]:
-        written = scalars.entry(item, "choice")
-        if isinstance(written, int) and not isinstance(written, bool):
-            written = str(written)
-        if scalars.word(written) not in known:
-            raise Unreadable(f"`choice` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
-        return Judgement(known[scalars.word(written)], scalars.words(item.get("reason")))
-
-    schema = shape(reason={"type": "string"}, choice={"type": "string", "enum": list(choices)})
-    return Form(schema, read, LastLine("choice", LABELS, tuple(choices)))
 
 
 @GRADERS.register("github-models:string")
@@ -107,7 +84,7 @@ class GitHubChoice(Grader):
         given = {"criteria": self.value, "choices": list(scores), "query": transcript.prompt, "expected": ""}
         judgement = judge.ask(
             "github-models",
-            _form(tuple(scores)),
+            verdicts.chosen("choice", tuple(scores)),
             completion=transcript.output,
             **{name: judge.vars.get(name, value) for name, value in given.items()},  # the prompt is the test's own
         )
@@ -143,7 +120,7 @@ class GitHubBuiltIn(Grader):
         """0 for one star, 1 for five; passes from two stars, as in ``gh models eval``."""
         judgement = judge.ask(
             "github-models",
-            _form(tuple(STARS)),
+            verdicts.chosen("choice", tuple(STARS)),
             criteria=BUILT_IN[self.value.removeprefix("github/")],
             choices=list(STARS),
             query=str(judge.vars.get("input") or transcript.prompt),

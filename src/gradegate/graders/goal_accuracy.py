@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript
 from gradegate.values.limits import exact
 
 BEST = 10
 _MARK = verdicts.score(BEST)
+_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
 
 
 class _Task(NamedTuple):
@@ -53,8 +53,13 @@ class GoalAccuracy(Metric):
         """Half the mean mark for the goals, half that for the ways; with ``way: false`` the goals alone."""
         tasks = self._tasks(replace(transcript, turns=with_calls(transcript)))
         judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
-        steps = ("goal", "way") if self.way else ("goal",)
-        marks = ask_once(judge, [(task, step) for task in tasks for step in steps], partial(_mark, judge))
+        steps = [*_PROMPTS] if self.way else ["goal"]
+
+        def ask(asked: tuple[_Task, str]) -> Judgement[float]:
+            task, step = asked
+            return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns))
+
+        marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
         means = [sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0)) / len(tasks) for step in steps]
         rows: list[dict[str, Any]] = [
             {"turn": task.turns[-1].number, "of": step, "score": mark.verdict, "reason": mark.reason}
@@ -77,15 +82,3 @@ class GoalAccuracy(Metric):
             return (_Task(self.value, tuple(turn for exchange in complete for turn in exchange)),)
         asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
         return tuple(map(_Task, asked, complete))
-
-
-def _mark(judge: Judge, asked: tuple[_Task, str]) -> Judgement[float]:
-    task, step = asked
-    return judge.ask(
-        "goal-outcome" if step == "goal" else "goal-way",
-        _MARK,
-        step=step,
-        images=images_in(turn for _, turn in task.turns),
-        goal=task.goal,
-        work=script(task.turns),
-    )

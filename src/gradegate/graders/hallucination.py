@@ -48,4 +48,4 @@ class Hallucination(Metric):
             contexts=list(contexts),
         )
         summary = "the answer agrees with {} of {} texts"
-        return share_of_yes(enumerate(judgements, 1), "text", summary, "text {} is contradicted")
+        return share_of_yes(enumerate(judgements, 1), "text", summary, "text {text} is contradicted")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
+from typing import Any
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
-from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, script, with_marks
+from gradegate.grading.metrics.shares import of_rows
 from gradegate.values.conversation import Numbered, Transcript, Turn
 
 _FACTS = verdicts.texts("facts")
@@ -32,24 +31,25 @@ class KnowledgeRetention(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of answers that forget nothing, among those with anything to remember; 1 when there is none."""
-        exchanges_of(transcript)
-        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
-        told = ask_once(judge, [n for n, turn in turns if turn.role == "user"], partial(_facts, judge, turns))
-        questions = _questions(turns, told)
-        judgements = ask_once(judge, questions.values(), partial(_forgot, judge))
-        pairs = [(number, judgements[asked]) for number, asked in questions.items()]
-        held, total = sum(judgement.verdict == "no" for _, judgement in pairs), len(pairs)
-        rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
-        return Measured(
-            Fraction(held, total) if total else Fraction(1),
-            f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
-            tuple(
-                f"turn {n} forgets what it was told: {clipped(judgement.reason)}" for n, judgement in pairs if judgement.verdict == "yes"
-            ),
-            evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
-            steps=tuple(map(str, [*told.items(), *rows])),
-            turns=tuple(number for number, judgement in pairs if judgement.verdict == "yes"),
+        turns = numbered(transcript)
+        spoken = [number for number, turn in turns if turn.role == "user"]
+        told = ask_each(
+            judge, "retention-facts", _FACTS, spoken, lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)}, "facts"
         )
+        questions = _questions(turns, told)
+        judgements = ask_each(
+            judge, "retention-verdict", _VERDICT, questions.values(), lambda asked: {"facts": list(asked[0]), **_message(asked[1])}
+        )
+        pairs = ((number, judgements[asked]) for number, asked in questions.items())
+        rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
+        faults, none = {"yes": "turn {turn} forgets what it was told"}, (1, "the user told nothing that could be forgotten")
+        measured = of_rows(rows, "{} of {} answers forget nothing", faults, key="forgot", none=none)
+        facts = {str(number): list(facts) for number, facts in told.items()}
+        return replace(measured, evidence={**measured.evidence, "facts": facts}, steps=(*map(str, told.items()), *measured.steps))
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    return {"images": turn.images, "message": with_marks(turn)}
 
 
 def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> dict[int, _Question]:
@@ -61,27 +61,3 @@ def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> di
         elif facts:
             questions[number] = (tuple(dict.fromkeys(facts)), turn)
     return questions
-
-
-def _facts(judge: Judge, turns: list[Numbered], number: int) -> tuple[str, ...]:
-    turn = turns[number - 1].turn
-    return judge.ask(
-        "retention-facts",
-        _FACTS,
-        step="facts",
-        images=turn.images,
-        before=script(turns[: number - 1]),
-        message=with_marks(turn),
-    )
-
-
-def _forgot(judge: Judge, question: _Question) -> Judgement[str]:
-    facts, turn = question
-    return judge.ask(
-        "retention-verdict",
-        _VERDICT,
-        step="verdicts",
-        images=turn.images,
-        facts=list(facts),
-        message=with_marks(turn),
-    )

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.numbers import parted
 from gradegate.texts import patterns
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -28,7 +29,7 @@ _START = re.compile(r"<[A-Za-z_:]")
 def _elements(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"requiredElements"}:
         value = value["requiredElements"]
-    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+    return parted(value)
 
 
 _Elements = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_elements)]

@@ -6,22 +6,18 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import overlap
+from gradegate.grading.numbers import listed
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-_References = Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+_References = Annotated[list[str], BeforeValidator(listed), Field(min_length=1)]
 
 
 @GRADERS.register("bleu")

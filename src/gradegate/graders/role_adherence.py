@@ -12,9 +12,9 @@ from typing import Any
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.grading.metrics.metric import Measured, Metric, numbered, shown
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Numbered, Transcript
+from gradegate.values.conversation import Transcript
 
 
 @GRADERS.register("role-adherence")
@@ -35,17 +35,9 @@ class RoleAdherence(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of the assistant's messages that keep to the role. A verdict is asked for on each of them."""
-        exchanges_of(transcript)
-        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+        turns = numbered(transcript)
         spoken = [number for number, turn in turns if turn.role == "assistant"]
-        judgements = judge.ask(
-            "role-adherence",
-            verdicts.listed(count=len(spoken)),
-            step="verdicts",
-            images=images_in(transcript.turns),
-            role=self._role(transcript.vars),
-            conversation=script(turns),
-            count=len(spoken),
-        )
+        told = {"role": self._role(transcript.vars), "count": len(spoken), **shown("conversation", turns)}
+        judgements = judge.ask("role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told)
         pairs = zip(spoken, judgements, strict=True)
-        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {} breaks the role")
+        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role")

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.numbers import beyond
 from gradegate.texts import patterns
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -47,10 +48,8 @@ class _Counted(Grader):
             count = self.count(transcript.output)
         except ValueError as e:
             raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
-        enough = self.min_count is None or count >= self.min_count
-        fits = enough and (self.max_count is None or count <= self.max_count)
-        limit = "" if fits else f", at least {self.min_count}" if not enough else f", at most {self.max_count}"
-        return Verdict(float(fits), None, f"the count is {count}{limit}", {"count": count})
+        limit = beyond(count, self.min_count, self.max_count)
+        return Verdict(float(not limit), None, f"the count is {count}{limit}", {"count": count})
 
 
 def _compiles(pattern: str | None) -> str | None:

@@ -6,8 +6,9 @@ Arguments and defaults are those of Aegis's structural metrics (https://docs.aeg
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 from xml.etree import ElementTree as ET
 
 from pydantic import Field
@@ -128,17 +129,14 @@ class IsValidXml(_Kind):
 @options
 class _Percentage(Grader):
     scoring = Scoring(1.0, scale=100)
+    counts: ClassVar[Callable[[str], bool]]  # whether a character is a hit
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share from 0 to 1 among the characters that are not white space; 0 for an empty answer."""
         characters = [character for character in transcript.output if not character.isspace()]
-        hits = sum(map(self.hit, characters))
+        hits = sum(map(type(self).counts, characters))
         score = hits / len(characters) if characters else 0.0
         return Verdict(score, None, f"{hits} of {len(characters)} characters")
-
-    def hit(self, character: str) -> bool:
-        """Whether a character counts."""
-        raise NotImplementedError
 
 
 @GRADERS.register("alpha_perc")
@@ -146,9 +144,7 @@ class _Percentage(Grader):
 class AlphaPercentage(_Percentage):
     """So much of the answer is letters."""
 
-    def hit(self, character: str) -> bool:
-        """A letter of any script."""
-        return character.isalpha()
+    counts = str.isalpha  # of any script
 
 
 @GRADERS.register("alphanum_perc")
@@ -156,6 +152,4 @@ class AlphaPercentage(_Percentage):
 class AlphanumericPercentage(_Percentage):
     """So much of the answer is letters and digits."""
 
-    def hit(self, character: str) -> bool:
-        """A letter or a digit of any script."""
-        return character.isalnum()
+    counts = str.isalnum  # of any script

@@ -21,6 +21,7 @@ from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named, tool
+from gradegate.grading.numbers import parted, stripped
 from gradegate.texts import jsonobjects, schemas
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -76,12 +77,7 @@ def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]
     return faults
 
 
-def _names(value: Any) -> Any:
-    items = value.split(",") if isinstance(value, str) else value
-    return [item.strip() if isinstance(item, str) else item for item in items] if isinstance(items, list) else items
-
-
-_Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_names), Field(min_length=1)]
+_Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(parted), Field(min_length=1)]
 
 
 @GRADERS.register("tool-call-f1")

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -22,12 +21,13 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script, texts_of
-from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, exchanges_of, shown, texts_of
+from gradegate.grading.metrics.shares import of_rows
+from gradegate.grading.numbers import listed, stripped
 from gradegate.values.conversation import Exchange, Transcript
 
 WORDS = ("helped", "withheld", "strayed", "declined")
-_WRONG = {"withheld": "is on topic and was not answered", "strayed": "is off topic and was answered"}
+_WRONG = {"withheld": '"{question}" is on topic and was not answered', "strayed": '"{question}" is off topic and was answered'}
 # What each mode counts for, and among which.
 _MODES = {
     "accuracy": (("helped", "declined"), WORDS),
@@ -37,15 +37,9 @@ _MODES = {
 }
 _QUESTIONS = verdicts.texts("questions")
 _VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
-_Asked = tuple[Exchange, str]  # where a question was asked, and the question
 
 
-def _listed(value: Any) -> Any:
-    items = [value] if isinstance(value, str) else value
-    return [item.strip() if isinstance(item, str) else item for item in items] if isinstance(items, list) else items
-
-
-_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_listed)]
+_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)]
 
 
 @GRADERS.register("topic-adherence")
@@ -71,23 +65,23 @@ class TopicAdherence(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share that ``mode`` names. Raises NoVerdict where there is nothing to take a share of."""
         topics = self._topics(transcript.vars)
-        found = ask_once(judge, exchanges_of(transcript), partial(_questions, judge))
+
+        def of_user(exchange: Exchange) -> dict[str, Any]:
+            return shown("exchange", [numbered for numbered in exchange if numbered.turn.role == "user"])
+
+        def of_both(asked: tuple[Exchange, str]) -> dict[str, Any]:
+            return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
+
+        found = ask_each(judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions")
         asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
-        judgements = ask_once(judge, asked, partial(_verdict, judge, topics))
+        judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
         rows: list[dict[str, Any]] = [
             {"turn": exchange[-1].number, "question": text, "verdict": it.verdict, "reason": it.reason}
             for (exchange, text), it in ((one, judgements[one]) for one in asked)
         ]
         counts = Counter(row["verdict"] for row in rows)
-        wrong = [row for row in rows if row["verdict"] in _WRONG]
-        return Measured(
-            self._share(counts),
-            ", ".join(f"{counts[word]} {word}" for word in WORDS),
-            tuple(f'"{clipped(it["question"])}" {_WRONG[it["verdict"]]}: {clipped(it["reason"])}' for it in wrong),
-            evidence={"questions": rows},
-            steps=tuple(map(str, rows)),
-            turns=tuple(dict.fromkeys(it["turn"] for it in wrong)),
-        )
+        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
+        return of_rows(rows, summary, _WRONG, "questions", score=self._share(counts))
 
     def _share(self, counts: Mapping[str, int]) -> Fraction:
         good, among = ([counts.get(word, 0) for word in words] for words in _MODES[self.mode])
@@ -95,27 +89,3 @@ class TopicAdherence(Metric):
             asked = "asked a question" if not any(counts.values()) else f"got what {self.mode} is a share of"
             raise NoVerdict(f"the user never {asked}, so there is nothing to take a share of")
         return Fraction(sum(good), sum(among))
-
-
-def _questions(judge: Judge, exchange: Exchange) -> tuple[str, ...]:
-    asked = [numbered for numbered in exchange if numbered.turn.role == "user"]
-    return judge.ask(
-        "topic-questions",
-        _QUESTIONS,
-        step="questions",
-        images=images_in(turn for _, turn in asked),
-        exchange=script(asked),
-    )
-
-
-def _verdict(judge: Judge, topics: tuple[str, ...], asked: _Asked) -> Judgement[str]:
-    exchange, question = asked
-    return judge.ask(
-        "topic-verdict",
-        _VERDICT,
-        step="verdicts",
-        images=images_in(turn for _, turn in exchange),
-        topics=list(topics),
-        question=question,
-        exchange=script(exchange),
-    )

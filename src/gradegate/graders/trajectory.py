@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.calls import KINDS, Step, listed, matches, steps
+from gradegate.grading.metrics.calls import KINDS, Step, matches, named_in, steps
+from gradegate.grading.numbers import Bounds, beyond, listed
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
@@ -22,7 +23,7 @@ _Count = Annotated[int, Field(strict=True, ge=0)]
 
 
 def _kinds(value: Any) -> Any:
-    value = [value] if isinstance(value, str) else value
+    value = listed(value)
     strange = [item for item in value if item not in KINDS] if isinstance(value, list) else []
     if strange:
         raise ValueError(f"steps of the type {strange[0]!r} are not among tool calls; there are {' and '.join(KINDS)}")
@@ -73,11 +74,7 @@ def _from_text(value: Any) -> Any:
 _Wanted = Annotated[_Tool, BeforeValidator(_from_text)]
 
 
-def _several(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-_Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several), Field(min_length=1)]
+_Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
     Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
@@ -86,7 +83,7 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
     evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(float(passed), passed, f"{reason}; called: {listed(called)}", evidence)
+    return Verdict(float(passed), passed, f"{reason}; called: {named_in(called)}", evidence)
 
 
 @GRADERS.register("trajectory:tool-used")
@@ -158,7 +155,7 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several)] = Field(default_factory=list)
+    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _expects(self) -> Self:
@@ -227,9 +224,7 @@ class ToolArgsMatch(Grader):
         return _verdict(False, f"{self.value.label} {fault}", called)
 
 
-class _Steps(BaseModel):
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
-
+class _Steps(Bounds):
     type: Annotated[list[str] | None, BeforeValidator(_kinds)] = None
     name: str = ""
     pattern: str = ""
@@ -237,20 +232,12 @@ class _Steps(BaseModel):
     max: _Count | None = None
 
 
-def _bounded(value: _Steps) -> _Steps:
-    if value.min is None and value.max is None:
-        raise ValueError("has neither `min` nor `max`")
-    if value.min is not None and value.max is not None and value.min > value.max:
-        raise ValueError("`min` is above `max`")
-    return value
-
-
 @GRADERS.register("trajectory:step-count")
 @options
 class StepCount(Grader):
     """The answer took so many steps: calls of tools, or of commands."""
 
-    value: Annotated[_Steps, AfterValidator(_bounded)]
+    value: _Steps
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
@@ -258,7 +245,5 @@ class StepCount(Grader):
         wanted, all_steps = self.value, steps(transcript)
         pattern = wanted.pattern or wanted.name
         found = [step for step in all_steps if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))]
-        enough = wanted.min is None or len(found) >= wanted.min
-        fits = enough and (wanted.max is None or len(found) <= wanted.max)
-        limit = "" if fits else f", at least {wanted.min}" if not enough else f", at most {wanted.max}"
-        return _verdict(fits, f"the count of steps is {len(found)}{limit}", all_steps)
+        limit = beyond(len(found), wanted.min, wanted.max)
+        return _verdict(not limit, f"the count of steps is {len(found)}{limit}", all_steps)

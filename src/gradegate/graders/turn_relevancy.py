@@ -11,10 +11,9 @@ from dataclasses import replace
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, images_in, script
+from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_each, exchanges_of, shown
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.values.conversation import Transcript, Window, flat, windows
+from gradegate.values.conversation import Transcript, flat, windows
 
 _FORM = verdicts.single()
 
@@ -31,18 +30,6 @@ class TurnRelevancy(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of exchanges whose last answer is relevant within its window."""
         cut = windows(exchanges_of(transcript), self.window_size)
-
-        def ask(window: Window) -> Judgement[str]:
-            turns = flat(window)
-            images = images_in(turn for _, turn in turns)
-            return judge.ask(
-                "turn-relevancy",
-                _FORM,
-                step="verdicts",
-                images=images,
-                conversation=script(turns),
-            )
-
-        judgements = ask_once(judge, cut, ask)
+        judgements = ask_each(judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window)))
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {} is not relevant")
+        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant")

@@ -1,4 +1,4 @@
-"""Numbers and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
+"""Numbers, bounds, lists and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 
@@ -54,3 +54,42 @@ def _day(value: Any) -> Any:
 
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class Bounds(BaseModel):
+    """``{min: N, max: N}``, either or both; both are inclusive."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    min: Annotated[int, Field(ge=0)] | None = None
+    max: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.min is None and self.max is None:
+            raise ValueError("has neither `min` nor `max`")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("`min` is above `max`")
+        return self
+
+
+def beyond(count: int, least: int | None, most: int | None) -> str:
+    """The bound that a count misses, for the end of a sentence; empty where it is within both."""
+    if least is not None and count < least:
+        return f", at least {least}"
+    return f", at most {most}" if most is not None and count > most else ""
+
+
+def listed(value: Any) -> Any:
+    """A list as it is, a text as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def parted(value: Any) -> Any:
+    """A list as it is, a text as what commas part in it."""
+    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+
+
+def stripped(value: Any) -> Any:
+    """A list with its texts stripped."""
+    return [item.strip() if isinstance(item, str) else item for item in value] if isinstance(value, list) else value

@@ -179,6 +179,6 @@ def _command(arguments: Any) -> str:
     return line.strip() if isinstance(line, str) else ""
 
 
-def listed(steps: Sequence[Step]) -> str:
+def named_in(steps: Sequence[Step]) -> str:
     """Steps as a reason names them."""
     return ", ".join(map(str, steps)) or "none"

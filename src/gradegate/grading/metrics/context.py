@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from gradegate.errors import NoVerdict
+from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.metrics import quotations
 from gradegate.texts import transform
 from gradegate.texts.transform import Computed, Transform
 from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 Found = Transform | Computed
 
@@ -43,6 +45,33 @@ class Context:
     def units(self) -> tuple[str, ...]:
         """The chunks of a list; of a text its lines, or its sentences where it has one line."""
         return self.chunks if self.listed else tuple(quotations.units(self.text))
+
+
+@options
+class ContextGrader(Grader):
+    """Base of the graders that hold something against the context."""
+
+    scoring = Scoring(0.5)
+    asks = Asks(("text",))
+    written = Written(csv_threshold=0.75)
+
+    _: KW_ONLY
+    context_transform: ContextTransform | None = None
+    language: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """The query and the context."""
+        return lacks_query(variables) or lacks(variables, self.context_transform)
+
+
+def share_of(parts: Sequence[tuple[str, bool]], summary: str, name: str, part: str, held: str) -> Verdict:
+    """The share of the parts that hold. The evidence ``name`` has each ``part`` and whether it ``held``; the reason names five others.
+
+    ``summary`` has a ``{}`` for the number of those that hold and one for all.
+    """
+    fit = sum(holds for _, holds in parts)
+    reason = "; not: ".join([summary.format(fit, len(parts)), *[text for text, holds in parts if not holds][:5]])
+    return Verdict(fit / len(parts), None, reason, {name: [{part: text, held: holds} for text, holds in parts]})
 
 
 def lacks(variables: Mapping[str, Any], path: Found | None) -> str:

@@ -166,6 +166,12 @@ def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
     return complete
 
 
+def numbered(transcript: Transcript) -> list[Numbered]:
+    """All turns. Raises NoVerdict when no exchange is complete."""
+    exchanges_of(transcript)
+    return [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+
+
 def question(transcript: Transcript) -> str:
     """What was asked: the variable ``input`` or ``query``, else the last message of the user."""
     for name in ("input", "query"):
@@ -179,6 +185,11 @@ def question(transcript: Transcript) -> str:
 def script(turns: Iterable[Numbered]) -> str:
     """Turns as a prompt shows them, each under its number and its role."""
     return "\n\n".join(f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns)
+
+
+def shown(name: str, turns: Sequence[Numbered]) -> dict[str, Any]:
+    """Turns as the variable ``name`` of a prompt, with their images."""
+    return {name: script(turns), "images": images_in(turn for _, turn in turns)}
 
 
 def with_marks(turn: Turn) -> str:
@@ -207,6 +218,13 @@ def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dic
     """The answers by question, all asked at once, equal ones once."""
     keys = list(dict.fromkeys(questions))
     return dict(zip(keys, judge.gather(*(partial(ask, key) for key in keys)), strict=True))
+
+
+def ask_each(
+    judge: Judge, prompt: str, form: Form[V], keys: Iterable[K], variables: Callable[[K], Mapping[str, Any]], step: str = "verdicts"
+) -> dict[K, V]:
+    """As ``ask_once``, of questions that differ in nothing but their ``variables`` (and ``images``)."""
+    return ask_once(judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key)))
 
 
 def clipped(text: str, most: int = 160) -> str:

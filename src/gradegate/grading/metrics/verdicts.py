@@ -64,6 +64,21 @@ def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: i
     return Form(schema, read)
 
 
+def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
+    """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
+    known = {scalars.word(choice): choice for choice in choices}
+
+    def read(item: Mapping[str, Any]) -> Judgement[str]:
+        written = scalars.entry(item, key)
+        word = str(written) if isinstance(written, int) and not isinstance(written, bool) else scalars.word(written)
+        if word not in known:
+            raise Unreadable(f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
+        return Judgement(known[word], scalars.words(item.get("reason")))
+
+    schema = shape(reason=TEXT, **{key: {"type": "string", "enum": list(choices)}})
+    return Form(schema, read, LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)))
+
+
 def texts(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
     return Form(shape(**{key: {"type": "array", "items": TEXT}}), partial(scalars.texts, key=key))
