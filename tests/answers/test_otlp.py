@@ -65,6 +65,8 @@ def test_ids_are_equal_in_either_case(grade):
 
 CONTENTS = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.contents.0.message_content.type": "tool_use"}
 
+NAMELESS = {"llm.output_messages.0.message.tool_calls.0.tool_call.id": "1"}
+
 
 def told(name, **attributes):
     listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
@@ -84,10 +86,13 @@ LOST = [
     ("Langfuse", [span(3, {"langfuse.observation.type": "tool"}, parent=1)], "does not name it"),
     ("MLflow", [span(3, {"mlflow.spanType": '"TOOL"'}, parent=1)], "does not name it"),
     ("MCP", [span(3, {"mcp.method.name": "tools/call"}, parent=1)], "does not name it"),
+    ("AI SDK", [span(3, {"ai.toolCall.name": "refund"}, parent=1)], "`ai.toolCall.name` of a span tells of a tool"),
+    ("completions", [span(3, {"gen_ai.completion.0.tool_calls.0.name": "refund"}, parent=1)], "is of no convention that is read"),
+    ("nameless", [span(3, NAMELESS, parent=1)], "a tool call without a name"),
     ("a choice", [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')], "an event of a span tells of a call"),
     ("a message", [told("gen_ai.assistant.message", tool_calls="[]")], "an event of a span tells of a call"),
     ("a result", [told("gen_ai.tool.message", content="done")], "an event of a span tells of a call"),
-    ("contents", [span(3, CONTENTS, parent=1)], "a content of the type `tool_use`"),
+    ("contents", [span(3, CONTENTS, parent=1)], "a part of the type `tool_use`"),
 ]
 
 
@@ -112,7 +117,6 @@ def test_parts_that_are_not_known_may_be_calls(grade):
 FORMS = [
     parts({"type": "server_tool_call", "name": "refund", "server_tool_call": {"type": "x"}}),
     {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.function_call_name": "refund"},
-    {"ai.toolCall.name": "refund", "ai.toolCall.args": "{}"},
     {"openinference.span.kind": "TOOL", "tool.name": "refund"},
     {
         "gen_ai.input.messages": json.dumps(

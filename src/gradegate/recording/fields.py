@@ -71,7 +71,7 @@ def number(value: Any) -> float | None:
 
 def usage(tokens: Mapping[str, Any], cost: float | None = None, seconds: float | None = None) -> Usage:
     """What the answer took, by the names that vendors have for tokens; nothing where nothing is said."""
-    read, written = _first(tokens, _READ), _first(tokens, _WRITTEN)
+    read, written = first_number(tokens, _READ), first_number(tokens, _WRITTEN)
     if cost is None and seconds is None and read is None and written is None:
         return NO_USAGE
     return Usage(
@@ -85,8 +85,9 @@ def usage(tokens: Mapping[str, Any], cost: float | None = None, seconds: float |
     )
 
 
-def _first(tokens: Mapping[str, Any], names: Iterable[str]) -> float | None:
-    return next((found for name in names if (found := number(tokens.get(name))) is not None), None)
+def first_number(values: Mapping[str, Any], names: Iterable[str]) -> float | None:
+    """The first of these values that is a number."""
+    return next((found for name in names if (found := number(values.get(name))) is not None), None)
 
 
 def check_tokens(tokens: Mapping[str, Any], origin: Origin) -> None:
