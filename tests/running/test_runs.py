@@ -103,6 +103,26 @@ def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
     assert asked(llm, "target") == 3 + 3 + 1 + 1
 
 
+def test_a_rule_has_no_runs_made_of_a_case_that_it_does_not_look_at(gate, llm):
+    llm.reply = scripted_runs([["P"], ["P", "P", "P"]])
+    rules = [
+        {"name": "all", "min-pass-rate": 1, "runs": {"of": 2, "pass": 1}},
+        {"name": "one", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": {"of": 4, "pass": 3}},
+    ]
+    assert (gate(suite_of_runs(llm, 2, rules=rules), "-j", "1").code, asked(llm, "target")) == (0, 1 + 3)
+
+
+@pytest.mark.parametrize(("numbers", "code"), [([1, 2], 0), ([1, 3], 3), ([2, 3], 3)])
+def test_a_recorded_run_keeps_its_number_so_that_none_is_left_out_unseen(gate, llm, tmp_path, capsys, numbers, code):
+    llm.reply = lambda path, body: GOOD
+    rules = [{"name": "first two", "min-pass-rate": 1, "runs": {"of": 2, "pass": 2}}, {"name": "any", "min-pass-rate": 1}]
+    config = suite_of_runs(llm, 1, runs={"of": 3, "pass": 1}, rules=rules)
+    (call,) = calls_of(config, tmp_path, capsys)
+    answers = "\n".join(json.dumps({"id": call["id"], "output": "good", "run": number}) for number in numbers)
+    ran = gate(config, "-j", "1", "--answers", "a.jsonl", **{"a.jsonl": answers})
+    assert (ran.code, [rule["outcome"] for rule in ran.results["rules"]]) == (code, ["error" if code else "pass", "pass"])
+
+
 def test_a_run_is_a_whole_conversation(gate, llm):
     """The second test tells what the first was answered in the same run, and both are asked as long as one needs it."""
     llm.reply = scripted_runs([["P", "P", "P"], ["P", "F", "P"]])

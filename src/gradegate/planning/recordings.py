@@ -37,9 +37,9 @@ def answered(plan: Plan, recording: Recording) -> Plan:
     if mistakes:
         raise ConfigError(*mistakes)
     given: dict[int, list[Answer | None]] = defaultdict(list)
-    for call in join.calls:  # the repetitions of a job come in their order, and the runs of a case that are there before the rest
+    for call in join.calls:  # the repetitions of a job come in their order, and the runs of a case by their numbers
         found = join.found.get(call.id, {})
-        given[call.place] += [found[number] for number in sorted(found)] + [None] * (call.most - len(found))
+        given[call.place] += [found.get(number) for number in range(1, call.most + 1)]
     jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs))
     anew = any(policy.confirm == "answers" for policy in plan.policies)
     notes = (*plan.notes, AGAIN) if anew else plan.notes

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from gradegate.deciding.runs import next_runs, whole
+from gradegate.planning.checks import selected
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 from gradegate.values.conversation import Transcript
@@ -37,9 +38,10 @@ class Rounds:
         self.take = take
         self.jobs = plan.jobs
         rules = [rule for policy in plan.policies for rule in policy.rules]
-        self._rules = {suite: [it for it in rules if it.suite == suite] for suite in {job.suite for job in plan.jobs}}
-        has_runs = any(job.needs for job in plan.jobs)
-        self._groups = groups(plan.jobs, sides=False) if has_runs else []
+        with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
+        # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
+        self._rules = {index: [it for it in rules if it.suite == job.suite and any(selected(it, job))] for index, job in with_runs}
+        self._groups = groups(plan.jobs, sides=False) if with_runs else []
 
     def answers(self, only: Collection[int] | None = None) -> dict[Place, Asked]:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
@@ -67,9 +69,10 @@ class Rounds:
         """How many more runs of a job are made at once, or answers to it."""
         job = self.jobs[index]
         if job.needs is None or job.given is not None:
-            answers = sum(it is not None for it in job.given) if job.needs and job.given else job.repeats
+            # A missing run before another is there: it is an error, as a live one would be.
+            answers = max((n for n, it in enumerate(job.given, 1) if it), default=0) if job.needs and job.given else job.repeats
             return 0 if rows else max(1, answers)
-        return next_runs(self._rules[job.suite], rows, job.needs)
+        return next_runs(self._rules[index], rows, job.needs)
 
     def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
         """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
@@ -83,7 +86,7 @@ class Rounds:
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""
-        views = (whole(rule, rows) for rule in (None, *self._rules[self.jobs[index].suite]))
+        views = (whole(rule, rows) for rule in (None, *self._rules[index]))
         return all(view.outcome is Outcome.PASS for view in views if view)
 
 
