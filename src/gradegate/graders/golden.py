@@ -19,12 +19,12 @@ from pydantic import Field, field_validator
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.numbers import Number
+from gradegate.grading.numbers import Flag, Number
+from gradegate.texts import jsonobjects
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
 T = TypeVar("T")
-_Flag = Annotated[bool, Field(strict=True)]
 _Tolerance = Annotated[Number, Field(strict=True, ge=0)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 
@@ -69,8 +69,8 @@ def _readable(read: Callable[[str], T]) -> Callable[[str], str]:
 class ExactMatch(_Same):
     """The answer is the golden answer, character by character."""
 
-    case_sensitive: _Flag = True
-    strip_whitespace: _Flag = False
+    case_sensitive: Flag = True
+    strip_whitespace: Flag = False
 
     def same(self, text: str) -> bool:
         """Never raises."""
@@ -107,11 +107,8 @@ class NumericMatch(_Same):
 
 
 def _json(text: str) -> Any:
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is not JSON")
-
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=jsonobjects.no_number)
     except (ValueError, RecursionError) as e:
         raise ValueError(f"is not JSON: {e}") from e
 
@@ -121,8 +118,8 @@ def _json(text: str) -> Any:
 class JsonEqual(_Same):
     """The answer is JSON equal to the golden one."""
 
-    ignore_order: _Flag = False
-    ignore_extra_keys: _Flag = False
+    ignore_order: Flag = False
+    ignore_extra_keys: Flag = False
     _golden = field_validator("value")(_readable(_json))
 
     def same(self, text: str) -> bool:
