@@ -66,11 +66,6 @@ class MaxScore(Grader):
         reason = f"{self.value.method} of the outputs: {shown}"
         reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
         return [
-            Verdict(
-                float(number == best),
-                number == best,
-                reason,
-                {"scores": list(map(float, scores)), "this output": number},
-            )
+            Verdict(float(number == best), number == best, reason, {"scores": list(map(float, scores)), "this output": number})
             for number in range(len(scores))
         ]

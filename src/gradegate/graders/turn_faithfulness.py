@@ -63,9 +63,7 @@ class TurnFaithfulness(Metric):
         if not any(case.documents for case in cases):
             raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against")
         asked = ask_once(
-            judge,
-            [question for case in cases for question in (*self._about(case), ("claims", case.source))],
-            partial(self._ask, judge),
+            judge, [question for case in cases for question in (*self._about(case), ("claims", case.source))], partial(self._ask, judge)
         )
         pairs = [(asked["claims", case.source], tuple(truth for about in self._about(case) for truth in asked[about])) for case in cases]
         judgements = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
@@ -129,12 +127,7 @@ class TurnFaithfulness(Metric):
             return [{"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen]
 
         rows = [
-            {
-                "turns": _span(case.judged),
-                "score": float(score),
-                "claims": len(held_claims.claims),
-                "truths": len(held_claims.truths),
-            }
+            {"turns": _span(case.judged), "score": float(score), "claims": len(held_claims.claims), "truths": len(held_claims.truths)}
             for case, held_claims, score in zip(cases, judged, scores, strict=True)
         ]
         return {"contradicted": listed("no"), "ambiguous": listed("idk"), "windows": rows}

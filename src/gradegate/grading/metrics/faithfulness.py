@@ -75,27 +75,13 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
     if not documents:
         return ()
     texts, images = split(documents)
-    truths = judge.ask(
-        "faithfulness-truths",
-        _TRUTHS,
-        step="truths",
-        images=images,
-        documents="\n\n".join(texts),
-        limit=limit or 0,
-    )
+    truths = judge.ask("faithfulness-truths", _TRUTHS, step="truths", images=images, documents="\n\n".join(texts), limit=limit or 0)
     return truths[:limit]
 
 
 def ask_claims(judge: Judge, source: ClaimSource) -> tuple[str, ...]:
     """What the answers claim; may be nothing. Raises NoVerdict."""
-    return judge.ask(
-        "faithfulness-claims",
-        _CLAIMS,
-        step="claims",
-        images=source.images,
-        asked=source.asked,
-        answered=source.answered,
-    )
+    return judge.ask("faithfulness-claims", _CLAIMS, step="claims", images=source.images, asked=source.asked, answered=source.answered)
 
 
 def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> tuple[Judgement[str], ...]:
