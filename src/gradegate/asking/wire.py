@@ -165,7 +165,7 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
 
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
-    if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
         raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
     return [float(part) for part in numbers]
 
@@ -175,7 +175,7 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     pairs = list(rows.items()) if isinstance(rows, dict) else None
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         pairs = [(row.get("label"), row.get("score")) for row in rows]
-    if pairs is None or not all(isinstance(label, str) and _is_number(score) for label, score in pairs):
+    if pairs is None or not all(isinstance(label, str) and is_number(score) for label, score in pairs):
         raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
     found = {label: float(score) for label, score in pairs}
     twice = next((label for label, score in pairs if found[label] != score), None)
@@ -184,7 +184,8 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     return found
 
 
-def _is_number(part: Any) -> bool:
+def is_number(part: Any) -> bool:
+    """Whether a value is a finite number that a float can hold."""
     return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
 
 

@@ -13,22 +13,15 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
-from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.grading.metrics.verdicts import TEXT, Judgement
 from gradegate.grading.reading.form import Form
-from gradegate.grading.rubric import shape
+from gradegate.grading.rubric import list_of, shape
 
 STEPS = ("claims", "verdicts", "grounded")
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
-_TEXT: Mapping[str, Any] = {"type": "string"}
-
-
-def _list_of(key: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
-    return shape(**{key: {"type": "array", "items": shape(**properties)}})
-
-
-_CLAIMS = _list_of("claims", claim=_TEXT, checkable={"type": "boolean"})
-_VERDICTS = _list_of("verdicts", id={"type": "integer"}, reason=_TEXT, verdict={**_TEXT, "enum": list(WORDS)})
+_CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
+_VERDICTS = list_of("verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)}))
 
 
 @dataclass(frozen=True, slots=True)
