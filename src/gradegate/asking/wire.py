@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.provider import Setting, secret
+from gradegate.asking.provider import Provider, Setting, secret
 from gradegate.asking.shape import is_count
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
@@ -217,6 +217,26 @@ def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: 
     if known is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
     return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
+
+
+class Model(Provider):
+    """A model that is asked at ``url`` with ``headers``."""
+
+    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
+        self.name = setting.spec.name
+        self._client, self._config = setting.client, setting.spec.config
+        self.url, self._headers, self._model = url, headers, model
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """From the config or the table; a deployment's name may say nothing."""
+        return rates(self._config, self._priced_as({}))
+
+    def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        return post(self._client, self.url, self._headers, body)
+
+    def _priced_as(self, response: Mapping[str, Any]) -> str:
+        return self._model
 
 
 def count(tokens: Any) -> int:

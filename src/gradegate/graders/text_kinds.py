@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import date, datetime, time
 from typing import ClassVar
 from xml.etree import ElementTree as ET
 
@@ -99,15 +100,11 @@ class IsDate(_Kind):
                 continue
         if self.allowed_formats is not None:
             return None, False
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return None, False
-        try:
-            date.fromisoformat(text)
-        except ValueError:
-            return moment, True
-        return moment, False
+        with suppress(ValueError):
+            return datetime.combine(date.fromisoformat(text), time.min), False
+        with suppress(ValueError):
+            return datetime.fromisoformat(text), True
+        return None, False
 
 
 @GRADERS.register("is_valid_xml")
