@@ -30,23 +30,11 @@ class Claim:
 
     id: int
     text: str
-    checkable: bool
+    checkable: bool  # evidence could show it to be right or wrong; only such claims count
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """All claims of an answer in its order."""
-
-    all: tuple[Claim, ...]
-
-    @property
-    def checkable(self) -> tuple[Claim, ...]:
-        """Those that evidence could show to be right or wrong; only they count."""
-        return tuple(claim for claim in self.all if claim.checkable)
-
-
-def ask_claims(judge: Judge, output: str, source: str) -> Claims:
-    """What an answer claims; may be nothing. Raises NoVerdict and ProviderError."""
+def ask_claims(judge: Judge, output: str, source: str) -> tuple[Claim, ...]:
+    """What an answer claims, in its order; may be nothing. Raises NoVerdict and ProviderError."""
     return judge.ask("factfulness-claims", Form(_CLAIMS, read_claims), step="claims", output=output, source=source)
 
 
@@ -62,9 +50,9 @@ def ask_verdicts(judge: Judge, claims: Sequence[Claim], source: str | None, samp
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_claims(found: Mapping[str, Any]) -> Claims:
+def read_claims(found: Mapping[str, Any]) -> tuple[Claim, ...]:
     """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
-    return Claims(tuple(_claim(number, item) for number, item in enumerate(scalars.table(found, "claims"), 1)))
+    return tuple(_claim(number, item) for number, item in enumerate(scalars.table(found, "claims"), 1))
 
 
 def _claim(number: int, item: Any) -> Claim:
@@ -111,15 +99,15 @@ def summary(judged: Sequence[VotedClaim]) -> str:
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def evidence(claims: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
+def evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str, Any]:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
     unknown = sum(voted.standing is Standing.UNKNOWN for voted in judged)
     return {
         "false_details": [_detail(voted) for voted in judged if voted.standing is Standing.FALSE],
         "unknown_details": [_detail(voted) for voted in judged if voted.standing in (Standing.UNKNOWN, Standing.TIE)],
-        "non_checkable": [claim.text for claim in claims.all if not claim.checkable],
+        "non_checkable": [claim.text for claim in claims if not claim.checkable],
         "unknown_ratio": unknown / len(judged) if judged else None,
-        "factual_density": len(judged) / len(claims.all) if claims.all else None,
+        "factual_density": len(judged) / len(claims) if claims else None,
         "votes": [
             {
                 "id": voted.id,
