@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.faithfulness import likely_turn, share
+from gradegate.grading.metrics.faithfulness import HeldClaims, likely_turn
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Judgement
 from gradegate.values.conversation import Numbered, Turn
@@ -80,7 +80,7 @@ def test_random_json_under_the_key_raises_or_is_verdicts(value):
     ],
 )
 def test_the_share_that_holds(given_words, penalize, expected):
-    assert share([Judgement(word) for word in given_words], penalize) == expected
+    assert HeldClaims((), tuple(map(Judgement, given_words))).score(penalize) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 
 from gradegate.asking import endpoint
 from gradegate.asking.negotiation import Way
-from gradegate.asking.provider import Provider, Setting
+from gradegate.asking.provider import Setting
 from gradegate.asking.shape import TOOL, JsonObject, NoOutput, Shape
 from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
-from gradegate.asking.wire import PRICES, post, rates, token_usage
+from gradegate.asking.wire import PRICES, Model, token_usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
 from gradegate.replies.question import named_model, paid
@@ -20,22 +20,16 @@ from gradegate.values.conversation import Message, Reply, Request, Usage
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 
 
-class ChatModel(Provider):
+class ChatModel(Model):
     """Asked at ``url`` with ``headers``. ``beside`` joins every body, such as a model that the shape does not name."""
 
     sees = True
 
     def __init__(self, setting: Setting, shape: Shape, url: str, headers: Headers, model: str, beside: JsonObject | None = None) -> None:
-        self.name = setting.spec.name
-        self._client, self._config, self._shape = setting.client, setting.spec.config, shape
-        self.url, self._headers, self._model, self._beside = url, headers, model, beside or {}
+        super().__init__(setting, url, headers, model)
+        self._shape, self._beside = shape, beside or {}
         self.structured = endpoint.structured(setting, url)
         shape.own = endpoint.is_vendors_own(url)
-
-    @property
-    def rates(self) -> tuple[float, float] | None:
-        """From the config or the table; a deployment's name may say nothing."""
-        return rates(self._config, self._priced_as({}))
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -73,11 +67,5 @@ class ChatModel(Provider):
             finish, metadata = "stop", {UNTOLD: "the answer ended in order to call a tool, and tells no call"}
         return Reply(text, usage, finish, answer.refused, metadata, constrained, named_model(response))
 
-    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
-        return post(self._client, self.url, self._headers, body)
-
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), *self._shape.tokens(response), seconds)
-
-    def _priced_as(self, response: JsonObject) -> str:
-        return self._model

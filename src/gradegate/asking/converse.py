@@ -12,19 +12,7 @@ from typing import Any
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import (
-    TOOL,
-    JsonObject,
-    ModelOutput,
-    Shape,
-    base64_image,
-    blocks,
-    members,
-    objects,
-    picked,
-    text_of,
-    total,
-)
+from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, Shape, base64_image, blocks, members, objects, picked, text_of, total
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts import chat
 from gradegate.values.conversation import Image, Request

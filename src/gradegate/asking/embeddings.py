@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, members, objects, picked
-from gradegate.asking.wire import ACCESS, PRICES, post, rates, rows, token_usage, vector
+from gradegate.asking.wire import ACCESS, PRICES, Model, rows, token_usage, vector
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers
 from gradegate.replies.question import paid
 from gradegate.values.conversation import Usage
 
 
-class Embeddings(Provider):
+class Embeddings(Model):
     """An embedding model that is asked at ``url`` with ``headers``; one request for all texts."""
 
     kinds = ("embedding",)
@@ -22,23 +20,13 @@ class Embeddings(Provider):
     options: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
     most: ClassVar[int] = 2048  # texts that one request may hold
 
-    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
-        self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
-        self.url, self._headers, self._model = url, headers, model
-
-    @property
-    def rates(self) -> tuple[float, float] | None:
-        """From the config or the table."""
-        return rates(self._config, self._priced_as({}))
-
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         found: list[list[float]] = []
         usage = Usage()
         for start in range(0, len(texts), self.most):
             batch = texts[start : start + self.most]
-            response, seconds = post(self._client, self.url, self._headers, self._body(batch))
+            response, seconds = self._post(self._body(batch))
             vectors, tokens = self._read(response, len(batch))
             found += [vector(numbers, self.host) for numbers in vectors]
             paid(spent := self._usage(tokens, response, seconds))
@@ -61,6 +49,3 @@ class Embeddings(Provider):
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
-
-    def _priced_as(self, response: JsonObject) -> str:
-        return self._model

@@ -11,19 +11,7 @@ from typing import Any
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import (
-    JsonObject,
-    ModelOutput,
-    NoOutput,
-    Shape,
-    as_text,
-    base64_image,
-    joined,
-    members,
-    objects,
-    picked,
-    total,
-)
+from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, joined, members, objects, picked, total
 from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.

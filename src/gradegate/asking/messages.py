@@ -12,18 +12,7 @@ from typing import Any
 
 from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import (
-    TOOL,
-    JsonObject,
-    ModelOutput,
-    Shape,
-    base64_image,
-    blocks,
-    members,
-    picked,
-    text_of,
-    total,
-)
+from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, Shape, base64_image, blocks, members, picked, text_of, total
 from gradegate.values.conversation import Image, Request
 
 SAMPLING = ("temperature", "top_p", "top_k")

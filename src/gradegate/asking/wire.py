@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.provider import Setting, secret
+from gradegate.asking.provider import Provider, Setting, secret
 from gradegate.asking.shape import is_count
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
@@ -165,7 +165,7 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
 
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
-    if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
         raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
     return [float(part) for part in numbers]
 
@@ -175,7 +175,7 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     pairs = list(rows.items()) if isinstance(rows, dict) else None
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         pairs = [(row.get("label"), row.get("score")) for row in rows]
-    if pairs is None or not all(isinstance(label, str) and _is_number(score) for label, score in pairs):
+    if pairs is None or not all(isinstance(label, str) and is_number(score) for label, score in pairs):
         raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
     found = {label: float(score) for label, score in pairs}
     twice = next((label for label, score in pairs if found[label] != score), None)
@@ -184,7 +184,8 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     return found
 
 
-def _is_number(part: Any) -> bool:
+def is_number(part: Any) -> bool:
+    """Whether a value is a finite number that a float can hold."""
     return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
 
 
@@ -216,6 +217,26 @@ def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: 
     if known is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
     return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
+
+
+class Model(Provider):
+    """A model that is asked at ``url`` with ``headers``."""
+
+    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
+        self.name = setting.spec.name
+        self._client, self._config = setting.client, setting.spec.config
+        self.url, self._headers, self._model = url, headers, model
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """From the config or the table; a deployment's name may say nothing."""
+        return rates(self._config, self._priced_as({}))
+
+    def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        return post(self._client, self.url, self._headers, body)
+
+    def _priced_as(self, response: Mapping[str, Any]) -> str:
+        return self._model
 
 
 def count(tokens: Any) -> int:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.configs import goldens
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.testfiles import TABLES
@@ -20,7 +17,10 @@ def read(source: Source) -> Suite:
     for row in source.content:
         try:
             (test,) = goldens.tests([row], source.file, joined=source.path.suffix in TABLES)
-            cases.append(_case(test, source, Origin(source.file, test.line)))
+            origin, options = Origin(source.file, test.line), CaseOptions(expand_vars=False)
+            turns = read_turns(test["turns"], source, origin) if "turns" in test else ()
+            about = {name: test[name] for name in ("description", "vars", "metadata")}
+            cases.append(Case(**about, options=options, output=test.get("providerOutput"), turns=turns, origin=origin))
         except ConfigError as e:
             mistakes += e.mistakes
     cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
@@ -33,18 +33,6 @@ def read(source: Source) -> Suite:
         policy=Policy((Rule("every case passes", every_case=True, suite=source.file),)),
         env=source.env,
         mistakes=tuple(mistakes),
-    )
-
-
-def _case(test: Mapping[str, Any], source: Source, origin: Origin) -> Case:
-    return Case(
-        description=test["description"],
-        vars=test["vars"],
-        options=CaseOptions(expand_vars=False),
-        output=test.get("providerOutput"),
-        turns=read_turns(test["turns"], source, origin) if "turns" in test else (),
-        metadata=test["metadata"],
-        origin=origin,
     )
 
 

@@ -30,13 +30,7 @@ class ClosedQa(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        judgement = judge.ask(
-            "model-graded-closedqa",
-            FORM,
-            input=transcript.prompt,
-            criteria=self.value,
-            completion=transcript.output,
-        )
+        judgement = judge.ask("model-graded-closedqa", FORM, input=transcript.prompt, criteria=self.value, completion=transcript.output)
         met = judgement.verdict == "yes"
         default = "the criterion is met" if met else "the criterion is not met"
         return Verdict(float(met), met, judgement.reason or default)

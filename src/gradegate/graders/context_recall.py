@@ -25,11 +25,7 @@ from gradegate.grading.rubric import shape
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
-_ITEM = shape(
-    sentence={"type": "string"},
-    reason={"type": "string"},
-    verdict={"type": "string", "enum": ["attributed", "not attributed"]},
-)
+_ITEM = shape(sentence={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["attributed", "not attributed"]})
 SCHEMA = shape(verdicts={"type": "array", "items": _ITEM})
 MARKS = {"attributed": "yes", "not attributed": "no"}
 

@@ -6,29 +6,20 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric
+from gradegate.grading.metrics.metric import Measured
 from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.values.conversation import Transcript
 
 
 @GRADERS.register("contextual-precision")
 @options
-class ContextualPrecision(Metric):
+class ContextualPrecision(retrieval.Expecting):
     """The retrieved documents that help to answer come before those that do not."""
-
-    value: str = ""
-    """The expected answer; without it the variable `expected_output`."""
-
-    def needs(self, variables: Mapping[str, Any]) -> str:
-        """An expected answer."""
-        return retrieval.lacks_expected(self.value, variables)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """Weighted cumulative precision over the ranks; 0 when no document helps."""
@@ -39,7 +30,7 @@ class ContextualPrecision(Metric):
             step="verdicts",
             images=sources.images,
             question=sources.question,
-            expected=retrieval.expected(self.value, transcript.vars),
+            expected=self.expected(transcript.vars),
             documents=list(sources.documents),
         )
         measured = share_of_yes(enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not")

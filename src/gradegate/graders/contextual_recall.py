@@ -6,13 +6,10 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric
+from gradegate.grading.metrics.metric import Measured
 from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.values.conversation import Transcript
 
@@ -21,15 +18,8 @@ _FORM = verdicts.listed(least=1)
 
 @GRADERS.register("contextual-recall")
 @options
-class ContextualRecall(Metric):
+class ContextualRecall(retrieval.Expecting):
     """The sentences of the expected answer can be found in the retrieved documents."""
-
-    value: str = ""
-    """The expected answer; without it the variable `expected_output`."""
-
-    def needs(self, variables: Mapping[str, Any]) -> str:
-        """An expected answer."""
-        return retrieval.lacks_expected(self.value, variables)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of the expected answer's sentences that a document holds."""
@@ -39,7 +29,7 @@ class ContextualRecall(Metric):
             _FORM,
             step="verdicts",
             images=sources.images,
-            expected=retrieval.expected(self.value, transcript.vars),
+            expected=self.expected(transcript.vars),
             documents=list(sources.documents),
         )
         summary = "{} of {} sentences of the expected answer are in the documents"

@@ -16,8 +16,7 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.values.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
+from gradegate.values.conversation import CONVERSATION, Transcript, exchanges, flat, told, windows
 from gradegate.values.result import Verdict
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
@@ -42,7 +41,8 @@ class ConversationRelevance(Grader):
         if not cut:
             raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
         judge = replace(judge, graded="\n".join(turn.content for turn in turns))
-        judgements = judge.gather(*(partial(_ask, judge, window) for window in cut))
+        messages = [[{"role": turn.role, "content": turn.content} for _, turn in flat(window)] for window in cut]
+        judgements = judge.gather(*(partial(judge.ask, "conversation-relevance", FORM, messages=window) for window in messages))
         held = sum(judgement.verdict == "yes" for judgement in judgements)
         rows: list[dict[str, Any]] = [
             {"turn": window[-1][-1].number, "verdict": judgement.verdict, "reason": judgement.reason}
@@ -52,8 +52,3 @@ class ConversationRelevance(Grader):
         why = [f"turn {number}: {reason}" for number, reason in lost.items()]
         reason = "; not ".join([f"{held} of {len(judgements)} answers are relevant", *why[:5]])
         return Verdict(held / len(judgements), None, reason, {"verdicts": rows}, turns=tuple(lost))
-
-
-def _ask(judge: Judge, window: Window) -> Judgement[str]:
-    messages = [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
-    return judge.ask("conversation-relevance", FORM, messages=messages)

@@ -19,7 +19,7 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
-from gradegate.grading.metrics.claims import Claim, Claims
+from gradegate.grading.metrics.claims import Claim
 from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.numbers import Number, Share
@@ -63,9 +63,8 @@ class Factfulness(Grader):
             raise NoVerdict("there is no source to check the answer with")
         judge = replace(judge, graded=f"{transcript.output}\n{source}")
         claims = steps.ask_claims(judge, transcript.output, source)
-        if not claims.checkable:
-            return self._nothing(claims)
-        return self._verdict(claims, self._judged(judge, claims, source))
+        checkable = tuple(claim for claim in claims if claim.checkable)
+        return self._verdict(claims, self._judged(judge, checkable, source)) if checkable else self._nothing(claims)
 
     def _source(self, variables: Mapping[str, Any]) -> str:
         for source in (self.value, variables.get("input"), variables.get("context")):
@@ -74,13 +73,13 @@ class Factfulness(Grader):
                 return text
         return ""
 
-    def _judged(self, judge: Judge, claims: Claims, source: str) -> list[VotedClaim]:
+    def _judged(self, judge: Judge, claims: tuple[Claim, ...], source: str) -> list[VotedClaim]:
         shown = source if self.mode == "grounded" else None
-        first = self._votes(judge, claims.checkable, shown, 0)
-        left = tuple(claim for claim in claims.checkable if undecided(first[claim.id]))
+        first = self._votes(judge, claims, shown, 0)
+        left = tuple(claim for claim in claims if undecided(first[claim.id]))
         # What the source says has been seen already when it was shown to the first runs.
         second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
-        return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in claims.checkable]
+        return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in claims]
 
     def _votes(self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int) -> dict[int, tuple[Judgement[str], ...]]:
         """One vote of each run by claim; ``before`` is how many runs there were already."""
@@ -93,14 +92,14 @@ class Factfulness(Grader):
         voted = judge.gather(*runs)
         return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
 
-    def _nothing(self, claims: Claims) -> Verdict:
-        what = f"nothing in the answer can be checked ({len(claims.all)} claims)"
+    def _nothing(self, claims: tuple[Claim, ...]) -> Verdict:
+        what = f"nothing in the answer can be checked ({len(claims)} claims)"
         if self.no_claims == "error":
             raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
         passed = self.no_claims == "pass"
         return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", steps.evidence(claims, []))
 
-    def _verdict(self, claims: Claims, judged: list[VotedClaim]) -> Verdict:
+    def _verdict(self, claims: tuple[Claim, ...], judged: list[VotedClaim]) -> Verdict:
         share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
         if share is None:
             count = len(judged)

@@ -53,13 +53,7 @@ class Factuality(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The score of the category; passes above 0, or at the threshold where one is set."""
-        judgement = judge.ask(
-            "factuality",
-            FORM,
-            input=transcript.prompt,
-            ideal=self.value,
-            completion=transcript.output,
-        )
+        judgement = judge.ask("factuality", FORM, input=transcript.prompt, ideal=self.value, completion=transcript.output)
         name, meaning = CATEGORIES[judgement.verdict]
         text = f"({judgement.verdict}) {judgement.reason or meaning}"
         return Verdict(getattr(self.factuality, name), None, text, {"category": judgement.verdict})

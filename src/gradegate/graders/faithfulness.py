@@ -44,7 +44,7 @@ class Faithfulness(Metric):
 
     def _measured(self, judged: faith.HeldClaims) -> Measured:
         pairs = list(zip(judged.claims, judged.judgements, strict=True))
-        bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
+        bad = faith.bad(self.penalize_ambiguous_claims)
         findings = [faith.described(claim, judgement) for claim, judgement in pairs if judgement.verdict in bad]
         total = len(pairs)
         summary = f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing"

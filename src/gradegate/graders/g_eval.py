@@ -56,12 +56,7 @@ class GEval(Grader):
 def _ask(judge: Judge, transcript: Transcript, criteria: list[str], number: int) -> tuple[float, str, tuple[str, ...]]:
     criterion = criteria[number]
     try:
-        steps = judge.ask(
-            "g-eval-steps",
-            verdicts.items("steps"),
-            step="steps",
-            criteria=criterion,
-        )
+        steps = judge.ask("g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion)
         judgement = judge.ask(
             "g-eval",
             SCORE,

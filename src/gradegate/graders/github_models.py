@@ -112,9 +112,8 @@ class GitHubBuiltIn(Grader):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the evaluator compares with is in ``expected``."""
-        wanted = {"similarity": ("expected",), "groundedness": ("expected",)}.get(self.value.removeprefix("github/"), ())
-        missing = [name for name in wanted if not variables.get(name)]
-        return f"`uses: {self.value}` needs `{missing[0]}` in the test data" if missing else ""
+        compares = self.value.removeprefix("github/") in ("similarity", "groundedness")
+        return f"`uses: {self.value}` needs `expected` in the test data" if compares and not variables.get("expected") else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """0 for one star, 1 for five; passes from two stars, as in ``gh models eval``."""

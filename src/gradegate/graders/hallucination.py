@@ -41,11 +41,7 @@ class Hallucination(Metric):
         if not contexts:
             raise NoVerdict("there is no text to hold the answer against")
         judgements = judge.ask(
-            "hallucination",
-            verdicts.listed(count=len(contexts)),
-            step="verdicts",
-            output=transcript.output,
-            contexts=list(contexts),
+            "hallucination", verdicts.listed(count=len(contexts)), step="verdicts", output=transcript.output, contexts=list(contexts)
         )
         summary = "the answer agrees with {} of {} texts"
         return share_of_yes(enumerate(judgements, 1), "text", summary, "text {text} is contradicted")

@@ -60,7 +60,7 @@ class IsJson(_WithSchema):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
         try:
-            value = json.loads(transcript.output, parse_constant=_no_constant)
+            value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
         except (ValueError, RecursionError) as e:
             return Verdict(0.0, False, f"the answer is not JSON: {e}")
         problem = self._problem(value)
@@ -82,7 +82,3 @@ class ContainsJson(_WithSchema):
             if not problem:
                 return Verdict(1.0, True, "the answer holds JSON of the form asked for")
         return Verdict(0.0, False, problem)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

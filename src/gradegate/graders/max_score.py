@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, options, verdicts_on
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Number
 from gradegate.values.conversation import Transcript
@@ -65,12 +65,4 @@ class MaxScore(Grader):
         shown = ", ".join(f"{float(score):.4g}" for score in scores)
         reason = f"{self.value.method} of the outputs: {shown}"
         reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
-        return [
-            Verdict(
-                float(number == best),
-                number == best,
-                reason,
-                {"scores": list(map(float, scores)), "this output": number},
-            )
-            for number in range(len(scores))
-        ]
+        return verdicts_on(len(scores), best, reason, {"scores": list(map(float, scores))})

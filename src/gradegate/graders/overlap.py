@@ -6,7 +6,8 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -20,36 +21,34 @@ from gradegate.values.result import Verdict
 _References = Annotated[list[str], BeforeValidator(listed), Field(min_length=1)]
 
 
-@GRADERS.register("bleu")
 @options
-class Bleu(Grader):
-    """The answer has the words of a reference in runs of up to four (BLEU)."""
-
+class _Overlap(Grader):
     scoring = Scoring(0.5)
+    measure: ClassVar[Callable[[str, Sequence[str]], float]]
 
     value: _References
     """The reference, or a list of references of which the best counts."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """BLEU from 0 to 1; of several references the best of each order counts."""
-        score = overlap.bleu(transcript.output, self.value)
-        return Verdict(score, None, f"BLEU is {score:.4f}")
+        """From 0 to 1, as the measure says."""
+        score = type(self).measure(transcript.output, self.value)
+        return Verdict(score, None, f"{type(self).measure.__name__.upper()} is {score:.4f}")
+
+
+@GRADERS.register("bleu")
+@options
+class Bleu(_Overlap):
+    """The answer has the words of a reference in runs of up to four (BLEU)."""
+
+    measure = overlap.bleu  # of several references, the best of each order counts
 
 
 @GRADERS.register("gleu")
 @options
-class Gleu(Grader):
+class Gleu(_Overlap):
     """The answer and a reference have runs of up to four words in common (GLEU)."""
 
-    scoring = Scoring(0.5)
-
-    value: _References
-    """The reference, or a list of references of which the best counts."""
-
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """GLEU from 0 to 1; of several references the best counts."""
-        score = overlap.gleu(transcript.output, self.value)
-        return Verdict(score, None, f"GLEU is {score:.4f}")
+    measure = overlap.gleu  # of several references, the best counts
 
 
 @GRADERS.register("rouge-n")

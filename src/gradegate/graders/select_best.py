@@ -11,7 +11,7 @@ from typing import Any
 
 from gradegate.errors import Unreadable
 from gradegate.grading import scalars
-from gradegate.grading.grader import GRADERS, Asks, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, options, verdicts_on
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.reading.form import Form
@@ -41,15 +41,8 @@ class SelectBest(Grader):
         outputs = [transcript.output for transcript in transcripts]
         chosen = judge.ask("select-best", form(len(outputs)), criteria=self.value, outputs=outputs)
         best, said = chosen.verdict, f": {chosen.reason}" if chosen.reason else ""
-        return [
-            Verdict(
-                float(number == best),
-                number == best,
-                f"output {best} of {len(outputs)}, counted from 0, was chosen{said}",
-                {"chosen": best, "this output": number},
-            )
-            for number in range(len(outputs))
-        ]
+        reason = f"output {best} of {len(outputs)}, counted from 0, was chosen{said}"
+        return verdicts_on(len(outputs), best, reason, {"chosen": best})
 
 
 def form(count: int) -> Form[Judgement[int]]:

@@ -55,14 +55,12 @@ class Similar(Grader):
     def _verdict(self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
-        evidence: dict[str, Any] = {"compared with": text, self._name(): measured}
-        return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse=reverse)
-
-    def _name(self) -> str:
-        return f"{type(self).measure.__name__} similarity"
+        name = f"{type(self).measure.__name__} {'distance' if self.scoring.most else 'similarity'}"
+        evidence: dict[str, Any] = {"compared with": text, name: measured}
+        return Verdict(self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse)
 
     def _score(self, measured: float) -> float:
-        return measured
+        return 1 / (1 + measured) if self.scoring.most else measured
 
     def _near(self, measured: float, limit: float) -> bool:
         pair = (limit, measured) if self.scoring.most else (measured, limit)
@@ -85,9 +83,3 @@ class SimilarEuclidean(Similar):
     scoring = replace(Similar.scoring, most=True)
 
     measure = vectors.euclidean
-
-    def _name(self) -> str:
-        return "euclidean distance"
-
-    def _score(self, measured: float) -> float:
-        return 1 / (1 + measured)

@@ -6,20 +6,18 @@ Arguments and defaults are those of Aegis's structural metrics (https://docs.aeg
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.numbers import beyond
+from gradegate.grading.numbers import Count, Flag, beyond
 from gradegate.texts import patterns
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
-_Count = Annotated[int, Field(strict=True, ge=0)]
-_Flag = Annotated[bool, Field(strict=True)]
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _SENTENCE_END = re.compile(r"(?<![.!?…。！？])[.!?…。！？]+[\"'”’)\]]*(?:\s+|$)|[。！？]")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -29,8 +27,8 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 class _Counted(Grader):
     scoring = Scoring(1.0)
 
-    min_count: _Count | None = None
-    max_count: _Count | None = None
+    min_count: Count | None = None
+    max_count: Count | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -63,9 +61,9 @@ def _compiles(pattern: str | None) -> str | None:
 class WordCount(_Counted):
     """The answer has so many words."""
 
-    exclude_punctuation: _Flag = True
-    min_word_length: _Count = 1
-    case_sensitive: _Flag = False  # changes no count
+    exclude_punctuation: Flag = True
+    min_word_length: Count = 1
+    case_sensitive: Flag = False  # changes no count
     custom_delimiters: str | None = None
     _pattern = field_validator("custom_delimiters")(_compiles)
 
@@ -83,11 +81,11 @@ class WordCount(_Counted):
 class CharacterCount(_Counted):
     """The answer has so many characters."""
 
-    include_whitespace: _Flag = True
-    include_punctuation: _Flag = True
-    include_digits: _Flag = True
+    include_whitespace: Flag = True
+    include_punctuation: Flag = True
+    include_digits: Flag = True
     custom_exclude_pattern: str | None = None
-    only_uppercase: _Flag = False
+    only_uppercase: Flag = False
     _pattern = field_validator("custom_exclude_pattern")(_compiles)
 
     def count(self, text: str) -> int:
@@ -111,7 +109,7 @@ class CharacterCount(_Counted):
 class SentenceCount(_Counted):
     """The answer has so many sentences."""
 
-    min_words_in_sentence: _Count = 1
+    min_words_in_sentence: Count = 1
 
     def count(self, text: str) -> int:
         """What ``.``, ``!`` or ``?`` before white space or the end parts."""
@@ -123,8 +121,8 @@ class SentenceCount(_Counted):
 class ParagraphCount(_Counted):
     """The answer has so many paragraphs."""
 
-    min_sentences_in_paragraph: _Count = 1
-    min_words_in_paragraph: _Count = 1
+    min_sentences_in_paragraph: Count = 1
+    min_words_in_paragraph: Count = 1
 
     def count(self, text: str) -> int:
         """What blank lines part."""

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime
-from typing import Annotated, ClassVar
+from contextlib import suppress
+from datetime import date, datetime, time
+from typing import ClassVar
 from xml.etree import ElementTree as ET
-
-from pydantic import Field
 
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.numbers import Flag
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
-_Flag = Annotated[bool, Field(strict=True)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _TIME_OF_DAY = re.compile(r"%[HIXcTR]")
 
@@ -62,8 +61,8 @@ class IsNumeric(_Kind):
 class IsString(_Kind):
     """The answer is text that is not empty."""
 
-    allow_empty: _Flag = False
-    allow_whitespace_only: _Flag = False
+    allow_empty: Flag = False
+    allow_whitespace_only: Flag = False
 
     def fault(self, text: str) -> str:
         """An answer is always text here, so only emptiness is looked at."""
@@ -77,10 +76,10 @@ class IsString(_Kind):
 class IsDate(_Kind):
     """The answer is a date or a date with time."""
 
-    require_datetime: _Flag = False
-    require_timezone: _Flag = False
+    require_datetime: Flag = False
+    require_timezone: Flag = False
     allowed_formats: list[str] | None = None  # as strftime writes them; without any, ISO 8601
-    strict_type: _Flag = True
+    strict_type: Flag = True
 
     def fault(self, text: str) -> str:
         """With ``strict_type``, as Aegis has it by default, no text is a date."""
@@ -101,15 +100,11 @@ class IsDate(_Kind):
                 continue
         if self.allowed_formats is not None:
             return None, False
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return None, False
-        try:
-            date.fromisoformat(text)
-        except ValueError:
-            return moment, True
-        return moment, False
+        with suppress(ValueError):
+            return datetime.combine(date.fromisoformat(text), time.min), False
+        with suppress(ValueError):
+            return datetime.fromisoformat(text), True
+        return None, False
 
 
 @GRADERS.register("is_valid_xml")

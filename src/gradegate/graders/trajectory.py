@@ -15,11 +15,9 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import KINDS, Step, matches, named_in, steps
-from gradegate.grading.numbers import Bounds, beyond, listed
+from gradegate.grading.numbers import Bounds, Count, beyond, listed
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
-
-_Count = Annotated[int, Field(strict=True, ge=0)]
 
 
 def _kinds(value: Any) -> Any:
@@ -57,8 +55,8 @@ class _Tool(_Matcher):
 
 
 class _Counted(_Tool):
-    min: _Count = 1
-    max: _Count | None = None
+    min: Count = 1
+    max: Count | None = None
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -228,8 +226,8 @@ class _Steps(Bounds):
     type: Annotated[list[str] | None, BeforeValidator(_kinds)] = None
     name: str = ""
     pattern: str = ""
-    min: _Count | None = None
-    max: _Count | None = None
+    min: Count | None = None
+    max: Count | None = None
 
 
 @GRADERS.register("trajectory:step-count")

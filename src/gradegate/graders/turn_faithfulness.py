@@ -63,9 +63,7 @@ class TurnFaithfulness(Metric):
         if not any(case.documents for case in cases):
             raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against")
         asked = ask_once(
-            judge,
-            [question for case in cases for question in (*self._about(case), ("claims", case.source))],
-            partial(self._ask, judge),
+            judge, [question for case in cases for question in (*self._about(case), ("claims", case.source))], partial(self._ask, judge)
         )
         pairs = [(asked["claims", case.source], tuple(truth for about in self._about(case) for truth in asked[about])) for case in cases]
         judgements = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
@@ -97,19 +95,18 @@ class TurnFaithfulness(Metric):
     def _measured(self, cases: list[_Case], judged: list[faith.HeldClaims], notes: tuple[str, ...]) -> Measured:
         scores = [held_claims.score(self.penalize_ambiguous_claims) for held_claims in judged]
         failures = self._failures(cases, judged)
-        bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
-        findings = [faith.described(failure.claim, failure.judgement, failure.turn) for failure in failures]
+        bad = [failure for failure in failures if failure.judgement.verdict in faith.bad(self.penalize_ambiguous_claims)]
         total = sum(len(held_claims.claims) for held_claims in judged)
         whole = sum(score == 1 for score in scores)
         summary = f"{whole} of {len(scores)} {'exchanges' if self.overlap == 'last' else 'windows'} hold in full"
         return Measured(
             mean(scores),
             summary if total else "the assistant claims nothing",
-            tuple(text for text, failure in zip(findings, failures, strict=True) if failure.judgement.verdict in bad),
+            tuple(faith.described(failure.claim, failure.judgement, failure.turn) for failure in bad),
             notes,
             self._evidence(cases, judged, scores, failures),
             tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
-            tuple(dict.fromkeys(failure.turn for failure in failures if failure.judgement.verdict in bad)),
+            tuple(dict.fromkeys(failure.turn for failure in bad)),
         )
 
     def _failures(self, cases: list[_Case], judged: list[faith.HeldClaims]) -> list[_Failure]:
@@ -130,12 +127,7 @@ class TurnFaithfulness(Metric):
             return [{"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen]
 
         rows = [
-            {
-                "turns": _span(case.judged),
-                "score": float(score),
-                "claims": len(held_claims.claims),
-                "truths": len(held_claims.truths),
-            }
+            {"turns": _span(case.judged), "score": float(score), "claims": len(held_claims.claims), "truths": len(held_claims.truths)}
             for case, held_claims, score in zip(cases, judged, scores, strict=True)
         ]
         return {"contradicted": listed("no"), "ambiguous": listed("idk"), "windows": rows}

@@ -121,6 +121,11 @@ class Grader:
         raise NotImplementedError
 
 
+def verdicts_on(count: int, best: int, reason: str, evidence: Mapping[str, Any]) -> Sequence[Verdict]:
+    """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
+    return [Verdict(float(number == best), number == best, reason, {**evidence, "this output": number}) for number in range(count)]
+
+
 GRADERS: Registry[type[Grader]] = Registry("assertion", "gradegate.graders")
 
 

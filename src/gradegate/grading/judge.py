@@ -121,7 +121,7 @@ class Judge:
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
-        with self._question("embedding") as asked:
+        with question(self.models["embedding"]) as asked:
             vectors, usage = self.models["embedding"].embed(texts)
         self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
@@ -135,7 +135,7 @@ class Judge:
 
     def classify(self, text: str) -> Mapping[str, float]:
         """Labels with scores. Raises ProviderError."""
-        with self._question("classification") as asked:
+        with question(self.models["classification"]) as asked:
             labels, usage = self.models["classification"].classify(text)
         self.account.add(asked.booked(usage))
         asked.keep()
@@ -143,7 +143,7 @@ class Judge:
 
     def moderate(self, text: str) -> Sequence[str]:
         """The categories that a text is flagged for. Raises ProviderError."""
-        with self._question("moderation") as asked:
+        with question(self.models["moderation"]) as asked:
             flags, usage = self.models["moderation"].moderate(text)
         self.account.add(asked.booked(usage))
         asked.keep()
@@ -152,10 +152,6 @@ class Judge:
     def gather(self, *questions: Callable[[], T]) -> list[T]:
         """Several questions at once; results in order."""
         return gather([apart(number, question) for number, question in enumerate(questions)])
-
-    def _question(self, kind: str, *, again: bool = False) -> Question:
-        """A question to a model; what was asked before is never answered from the cache."""
-        return question(self.models[kind], afresh=again)
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
@@ -184,7 +180,7 @@ class Judge:
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
-        with self._question("text", again=again) as asked:
+        with question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
         self.account.heard(reply.model)

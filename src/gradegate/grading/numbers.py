@@ -21,6 +21,8 @@ def _no_bool(value: Any) -> Any:
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Flag = Annotated[bool, Field(strict=True)]
 
 
 def _told(without: str) -> Callable[[Any], Any]:

@@ -67,15 +67,9 @@ def kind(value: Any) -> str:
 
 def _graded(value: Mapping[str, Any]) -> Verdict:
     passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
-    wrong = [
-        name
-        for name, fits in (
-            ("pass", isinstance(passed, bool)),
-            ("score", isinstance(score, int | float) and not isinstance(score, bool)),
-            ("reason", isinstance(reason, str)),
-        )
-        if not fits
-    ]
+    is_score = isinstance(score, int | float) and not isinstance(score, bool)
+    fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
+    wrong = [name for name in fits if not fits[name]]
     if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
         names = ", ".join(f"`{name}`" for name in wrong)
         raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")

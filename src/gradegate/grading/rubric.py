@@ -145,6 +145,11 @@ def _wrong(written: str) -> str:
     return "is one message: write a list of messages" if chat.is_chat([value]) else chat.broken(written, understood=True)
 
 
+def list_of(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of an object that holds a list of such items."""
+    return shape(**{key: {"type": "array", "items": item}})
+
+
 def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
     return {

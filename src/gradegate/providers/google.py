@@ -66,16 +66,10 @@ def _headers(setting: Setting) -> Headers:
 
 def _root(setting: Setting) -> str:
     """The address with the version of the API. Raises ConfigError."""
-    base = base_url(setting, _base(setting))
-    version = str(setting.spec.config.get("apiVersion") or "v1beta")
-    return base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
-
-
-def _base(setting: Setting) -> str:
     config, env = setting.spec.config, setting.env
-    if config.get("apiBaseUrl") or config.get("apiHost"):
-        return str(config.get("apiBaseUrl") or f"https://{config['apiHost']}")
-    return env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
+    named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
+    base = base_url(setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}")
+    return base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{config.get('apiVersion') or 'v1beta'}"
 
 
 PROVIDERS.register("google")(Google)

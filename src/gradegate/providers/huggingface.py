@@ -8,7 +8,7 @@ router.huggingface.co, for feature extraction with ``/pipeline/feature-extractio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
@@ -24,48 +24,57 @@ _VENDOR = Vendor(_KEYS, ("router.huggingface.co",))
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
 
 
-class HuggingFaceClassification(Provider):
+class _Model(Provider):
+    """A model for one ``task``, at the router or at an endpoint of one's own."""
+
+    vendor = _VENDOR
+    task: ClassVar[str]
+    below: ClassVar[str] = ""  # of the router: what follows the model
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.name
+        self._client, self._config = setting.client, setting.spec.config
+        model = need_model(setting, f"huggingface:{self.task}:MODEL")
+        endpoint = self._config.get("apiEndpoint")
+        key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)  # an endpoint of one's own may do without
+        self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
+        self._headers = Headers(own_headers(self._config), bearer(key))
+
+    def _asked(self, body: Mapping[str, Any]) -> tuple[Any, Usage]:
+        """What is answered, and its usage: the answer names no tokens and no price."""
+        passed = self._config.get("passthrough") or {}
+        answer, seconds = post_any(self._client, self.url, self._headers, {**body, **passed})
+        return answer, Usage(1, unpriced=1, seconds=seconds)
+
+
+class HuggingFaceClassification(_Model):
     """A text classification model: labels with scores."""
 
     kinds = ("classification",)
     options = (*ACCESS, "function_to_apply", "top_k")
-    vendor = _VENDOR
-
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        model = need_model(setting, "huggingface:text-classification:MODEL")
-        self.url, self._headers = _access(setting, f"{ROUTER}/{model}")
-        self._client, self._config = setting.client, setting.spec.config
+    task = "text-classification"
 
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
-        body = {"inputs": text, **({"parameters": parameters} if parameters else {}), **_passed(self._config)}
-        answer, seconds = post_any(self._client, self.url, self._headers, body)
+        answer, usage = self._asked({"inputs": text, **({"parameters": parameters} if parameters else {})})
         if isinstance(answer, list) and answer and isinstance(answer[0], list):
             answer = answer[0]
-        return labels(answer if isinstance(answer, list) else None, self.host), _usage(seconds)
+        return labels(answer if isinstance(answer, list) else None, self.host), usage
 
 
-class HuggingFaceEmbeddings(Provider):
+class HuggingFaceEmbeddings(_Model):
     """A feature extraction model; one request for all texts."""
 
     kinds = ("embedding",)
     options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
-    vendor = _VENDOR
-
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        model = need_model(setting, "huggingface:feature-extraction:MODEL")
-        self.url, self._headers = _access(setting, f"{ROUTER}/{model}/pipeline/feature-extraction")
-        self._client, self._config = setting.client, setting.spec.config
+    task, below = "feature-extraction", "/pipeline/feature-extraction"
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
-        body = {"inputs": list(texts), **options, **_passed(self._config)}
-        answer, seconds = post_any(self._client, self.url, self._headers, body)
-        return [self._pooled(row) for row in rows(answer, self.host, len(texts))], _usage(seconds)
+        answer, usage = self._asked({"inputs": list(texts), **options})
+        return [self._pooled(row) for row in rows(answer, self.host, len(texts))], usage
 
     def _pooled(self, row: Any) -> list[float]:
         """A vector for the text; a model that gives one for each token leaves the choice to the user."""
@@ -75,21 +84,6 @@ class HuggingFaceEmbeddings(Provider):
                 raise ProviderError(what, Trouble.SETUP)
             row = row[0]
         return vector(row, self.host)
-
-
-def _access(setting: Setting, url: str) -> tuple[str, Headers]:
-    """An endpoint of one's own may do without a key."""
-    endpoint = setting.spec.config.get("apiEndpoint")
-    key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
-    return base_url(setting, endpoint or url), Headers(own_headers(setting.spec.config), bearer(key))
-
-
-def _passed(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    return config.get("passthrough") or {}
-
-
-def _usage(seconds: float) -> Usage:
-    return Usage(1, unpriced=1, seconds=seconds)  # the answer names no tokens and no price
 
 
 PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)

@@ -15,9 +15,9 @@ from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.completions import Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.responses import Responses
-from gradegate.asking.wire import need_model, post
+from gradegate.asking.wire import Model, need_model
 from gradegate.errors import ProviderError, Trouble
 from gradegate.values.conversation import Usage
 
@@ -58,7 +58,7 @@ class OpenAiEmbeddings(Embeddings):
         super().__init__(setting, f"{url}/embeddings", headers(setting, url), model)
 
 
-class OpenAiModeration(Provider):
+class OpenAiModeration(Model):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
@@ -66,11 +66,8 @@ class OpenAiModeration(Provider):
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        url = base(setting)
-        self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
-        self.url, self._headers = f"{url}/moderations", headers(setting, url)
-        self._model = setting.model or str(self._config.get("model") or "omni-moderation-latest")
+        url, model = base(setting), setting.model or str(setting.spec.config.get("model") or "omni-moderation-latest")
+        super().__init__(setting, f"{url}/moderations", headers(setting, url), model)
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -80,7 +77,7 @@ class OpenAiModeration(Provider):
     def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
-        response, seconds = post(self._client, self.url, self._headers, body)
+        response, seconds = self._post(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)

@@ -7,13 +7,13 @@ https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, opt
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import is_number
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.processes import pool
@@ -59,8 +59,6 @@ class _Code(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        self.budget.take()
-        started = time.monotonic()
         prompt = _prompt(request)
         context = {
             "vars": request.vars,
@@ -68,11 +66,16 @@ class _Code(Provider):
             "test": {"vars": request.vars},
             "messages": [{"role": said.role, "content": said.content} for said in request.messages],
         }
+        return self._reply(*self._timed(lambda: self._asked([prompt, self._options, context])))
+
+    def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
+        """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
+        self.budget.take()
+        started = time.monotonic()
         try:
-            said = self._asked([prompt, self._options, context])
+            return ask(), time.monotonic() - started
         except Failed as e:
             raise ProviderError(f"{self.name}: {e}", Trouble.MALFORMED) from e
-        return self._reply(said, time.monotonic() - started)
 
     def _asked(self, arguments: list[Any]) -> Any:
         """What the code makes of prompt, options and context. Raises Failed."""
@@ -117,7 +120,7 @@ class Python(_Code):
         vectors, usage = [], Usage()
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
-            if not isinstance(vector, list) or not all(_is_number(part) for part in vector):
+            if not isinstance(vector, list) or not all(is_number(part) for part in vector):
                 raise ProviderError(f"{self.name} returned an `embedding` that is no list of numbers", Trouble.MALFORMED)
             vectors.append([float(part) for part in vector])
             usage += spent
@@ -126,18 +129,13 @@ class Python(_Code):
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._called("call_classification_api", text, "classification")
-        if not isinstance(labels, Mapping) or not all(_is_number(score) for score in labels.values()):
+        if not isinstance(labels, Mapping) or not all(is_number(score) for score in labels.values()):
             raise ProviderError(f"{self.name} returned a `classification` without scores", Trouble.MALFORMED)
         return {str(label): float(score) for label, score in labels.items()}, usage
 
     def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
-        self.budget.take()
-        started = time.monotonic()
-        try:
-            said = self._call(function, [text, self._options])
-        except Failed as e:
-            raise ProviderError(f"{self.name}: {e}", Trouble.MALFORMED) from e
-        return self._result(said, key), _usage(said, time.monotonic() - started)
+        said, seconds = self._timed(lambda: self._call(function, [text, self._options]))
+        return self._result(said, key), _usage(said, seconds)
 
     def _asked(self, arguments: list[Any]) -> Any:
         return self._call("call_api", arguments)
@@ -185,25 +183,21 @@ def _usage(said: Any, seconds: float) -> Usage:
     completion, total = _count(told.get("completion")), _count(told.get("total"))
     prompt = _count(told.get("prompt")) or max(0, total - completion)
     cost = said.get("cost") if isinstance(said, Mapping) else None
-    price = float(cost) if _is_number(cost) and cost is not None and cost >= 0 else None
+    price = float(cost) if is_number(cost) and cost is not None and cost >= 0 else None
     return Usage(
         calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=price or 0.0, unpriced=int(price is None), seconds=seconds
     )
 
 
 def _count(value: Any) -> int:
-    return int(value) if _is_number(value) and 0 <= value < 1e12 else 0
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return int(value) if is_number(value) and 0 <= value < 1e12 else 0
 
 
 def _milliseconds(setting: Setting, name: str) -> float | None:
     written = setting.spec.config.get(name)
     if written is None:
         return None
-    if not _is_number(written) or written <= 0:
+    if not is_number(written) or written <= 0:
         raise setting.mistake(f"`{name}` of `{setting.spec.id}` is no time", "give milliseconds")
     return float(written) / 1000
 

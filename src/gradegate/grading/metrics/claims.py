@@ -13,22 +13,15 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
-from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.grading.metrics.verdicts import TEXT, Judgement
 from gradegate.grading.reading.form import Form
-from gradegate.grading.rubric import shape
+from gradegate.grading.rubric import list_of, shape
 
 STEPS = ("claims", "verdicts", "grounded")
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
-_TEXT: Mapping[str, Any] = {"type": "string"}
-
-
-def _list_of(key: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
-    return shape(**{key: {"type": "array", "items": shape(**properties)}})
-
-
-_CLAIMS = _list_of("claims", claim=_TEXT, checkable={"type": "boolean"})
-_VERDICTS = _list_of("verdicts", id={"type": "integer"}, reason=_TEXT, verdict={**_TEXT, "enum": list(WORDS)})
+_CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
+_VERDICTS = list_of("verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +30,11 @@ class Claim:
 
     id: int
     text: str
-    checkable: bool
+    checkable: bool  # evidence could show it to be right or wrong; only such claims count
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """All claims of an answer in its order."""
-
-    all: tuple[Claim, ...]
-
-    @property
-    def checkable(self) -> tuple[Claim, ...]:
-        """Those that evidence could show to be right or wrong; only they count."""
-        return tuple(claim for claim in self.all if claim.checkable)
-
-
-def ask_claims(judge: Judge, output: str, source: str) -> Claims:
-    """What an answer claims; may be nothing. Raises NoVerdict and ProviderError."""
+def ask_claims(judge: Judge, output: str, source: str) -> tuple[Claim, ...]:
+    """What an answer claims, in its order; may be nothing. Raises NoVerdict and ProviderError."""
     return judge.ask("factfulness-claims", Form(_CLAIMS, read_claims), step="claims", output=output, source=source)
 
 
@@ -69,9 +50,9 @@ def ask_verdicts(judge: Judge, claims: Sequence[Claim], source: str | None, samp
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_claims(found: Mapping[str, Any]) -> Claims:
+def read_claims(found: Mapping[str, Any]) -> tuple[Claim, ...]:
     """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
-    return Claims(tuple(_claim(number, item) for number, item in enumerate(scalars.table(found, "claims"), 1)))
+    return tuple(_claim(number, item) for number, item in enumerate(scalars.table(found, "claims"), 1))
 
 
 def _claim(number: int, item: Any) -> Claim:
@@ -118,15 +99,15 @@ def summary(judged: Sequence[VotedClaim]) -> str:
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def evidence(claims: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
+def evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str, Any]:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
     unknown = sum(voted.standing is Standing.UNKNOWN for voted in judged)
     return {
         "false_details": [_detail(voted) for voted in judged if voted.standing is Standing.FALSE],
         "unknown_details": [_detail(voted) for voted in judged if voted.standing in (Standing.UNKNOWN, Standing.TIE)],
-        "non_checkable": [claim.text for claim in claims.all if not claim.checkable],
+        "non_checkable": [claim.text for claim in claims if not claim.checkable],
         "unknown_ratio": unknown / len(judged) if judged else None,
-        "factual_density": len(judged) / len(claims.all) if claims.all else None,
+        "factual_density": len(judged) / len(claims) if claims else None,
         "votes": [
             {
                 "id": voted.id,

@@ -46,15 +46,13 @@ class HeldClaims:
 
     def score(self, penalize: bool) -> Fraction:
         """The share of claims that hold, 1 for no claims; "idk" holds unless it is penalized."""
-        return share(self.judgements, penalize)
+        failures = sum(judgement.verdict in bad(penalize) for judgement in self.judgements)
+        return 1 - Fraction(failures, len(self.judgements) or 1)
 
 
-def share(judgements: Sequence[Judgement[str]], penalize: bool) -> Fraction:
-    """Verdicts that are not "no" (``penalize``: that are "yes") among all; 1 for none."""
-    if not judgements:
-        return Fraction(1)
-    held = sum(judgement.verdict == "yes" if penalize else judgement.verdict != "no" for judgement in judgements)
-    return Fraction(held, len(judgements))
+def bad(penalize: bool) -> tuple[str, ...]:
+    """The verdicts of claims that do not hold."""
+    return ("no", "idk") if penalize else ("no",)
 
 
 def claim_source(turns: Sequence[Numbered]) -> ClaimSource:
@@ -77,27 +75,13 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
     if not documents:
         return ()
     texts, images = split(documents)
-    truths = judge.ask(
-        "faithfulness-truths",
-        _TRUTHS,
-        step="truths",
-        images=images,
-        documents="\n\n".join(texts),
-        limit=limit or 0,
-    )
+    truths = judge.ask("faithfulness-truths", _TRUTHS, step="truths", images=images, documents="\n\n".join(texts), limit=limit or 0)
     return truths[:limit]
 
 
 def ask_claims(judge: Judge, source: ClaimSource) -> tuple[str, ...]:
     """What the answers claim; may be nothing. Raises NoVerdict."""
-    return judge.ask(
-        "faithfulness-claims",
-        _CLAIMS,
-        step="claims",
-        images=source.images,
-        asked=source.asked,
-        answered=source.answered,
-    )
+    return judge.ask("faithfulness-claims", _CLAIMS, step="claims", images=source.images, asked=source.asked, answered=source.answered)
 
 
 def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> tuple[Judgement[str], ...]:

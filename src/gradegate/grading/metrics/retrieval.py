@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.errors import NoVerdict
-from gradegate.grading.metrics.metric import documents_of, question, split
+from gradegate.grading.grader import options
+from gradegate.grading.metrics.metric import Metric, documents_of, question, split
 from gradegate.values.conversation import Transcript
 
 
@@ -32,15 +33,21 @@ def retrieved(transcript: Transcript) -> Retrieved:
     return Retrieved(question(transcript), documents, images)
 
 
-def expected(value: str, variables: Mapping[str, Any]) -> str:
-    """The expected answer: ``value``, else the variable ``expected_output``; empty when there is none."""
-    return value.strip() or str(variables.get("expected_output") or "").strip()
+@options
+class Expecting(Metric):
+    """Base of the metrics that hold what was retrieved against an expected answer."""
 
+    value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
 
-def lacks_expected(value: str, variables: Mapping[str, Any]) -> str:
-    """What is missing for an expected answer, as a sentence; empty when there is one."""
-    missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
-    return "" if expected(value, variables) else missing
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """An expected answer."""
+        missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        return "" if self.expected(variables) else missing
+
+    def expected(self, variables: Mapping[str, Any]) -> str:
+        """The expected answer; empty when there is none."""
+        return self.value.strip() or str(variables.get("expected_output") or "").strip()
 
 
 def precision(relevant: list[bool]) -> Fraction:

@@ -13,7 +13,7 @@ from gradegate.grading import scalars
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.line import LastLine
-from gradegate.grading.rubric import shape
+from gradegate.grading.rubric import list_of, shape
 from gradegate.values.figures import many
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: i
 
     There are at least ``least``.
     """
-    schema = shape(verdicts={"type": "array", "items": verdict_schema(_asked_for(words))})
+    schema = list_of("verdicts", verdict_schema(_asked_for(words)))
 
     def read(found: Mapping[str, Any]) -> tuple[Judgement[str], ...]:
         items = scalars.table(found, "verdicts")
@@ -81,7 +81,7 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
 
 def texts(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
-    return Form(shape(**{key: {"type": "array", "items": TEXT}}), partial(scalars.texts, key=key))
+    return Form(list_of(key, TEXT), partial(scalars.texts, key=key))
 
 
 def items(key: str) -> Form[tuple[str, ...]]:
@@ -93,8 +93,7 @@ def items(key: str) -> Form[tuple[str, ...]]:
             raise Unreadable(f"it holds no {key}")
         return listed
 
-    schema = shape(**{key: {"type": "array", "items": TEXT}})
-    return Form(schema, read, lines=lambda text: {key: line_forms.items(text)}, texts=key)
+    return Form(list_of(key, TEXT), read, lines=lambda text: {key: line_forms.items(text)}, texts=key)
 
 
 def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
