@@ -36,6 +36,9 @@ FILES: Mapping[str, str] = {
     "prompt.txt": "{{question}}",
     "conversations/refund.yaml": "- {role: user, content: Hi}\n- {role: assistant, content: Yes, retrieval_context: [Yes]}\n",
     "tools.json": '[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]',
+    "labels.jsonl": "\n".join(
+        json.dumps({"description": "agents book", "assertion": "factuality", "output": f"answer {n}", "label": "pass"}) for n in range(5)
+    ),
     "checks.py": "def get_assert(output, context):\n    return True\n",
     "checks/tone.js": "module.exports = (output) => true;\n",
     "schema.json": '{"type": "object"}',

@@ -22,7 +22,7 @@ METRICS = [{"type": "contains", "value": "x", "metric": name} for name in ("hits
 BASE: dict[str, Any] = {
     "prompts": ["{{question}}"],
     "providers": ["openai:chat:gpt-4.1", "openai:chat:gpt-4.1-mini"],
-    "tests": [{"assert": [{"type": "factuality", "value": "Up to $500."}, *METRICS]}],
+    "tests": [{"description": "agents book", "assert": [{"type": "factuality", "value": "Up to $500."}, *METRICS]}],
     "evaluateOptions": {"repeat": 25},  # two targets: as many grades as the `min-cases` of a page asks for
 }
 STEP = ("with", "env")
@@ -115,5 +115,11 @@ def as_config(data: Any) -> dict[str, Any]:
     given = data.get("defaultTest") or {}
     options, shared = ({**base, **given.get(key, {})} for key, base in (("options", {"provider": GRADER}), ("vars", VARS)))
     default = {**given, "options": options, "vars": shared}
-    repeats = [] if "runs" in (data.get("gate") or {}) else ["evaluateOptions"]  # runs say how often themselves
-    return {**{key: BASE[key] for key in ("prompts", "providers", "tests", *repeats)}, **data, "defaultTest": default}
+    base = BASE
+    if "runs" in (data.get("gate") or {}):  # which say how often, in place of `repeat`
+        base = {
+            **BASE,
+            "tests": [*BASE["tests"], *({**BASE["tests"][0], "description": f"case {n}"} for n in range(24))],
+            "evaluateOptions": {},
+        }
+    return {**base, **data, "defaultTest": default}
