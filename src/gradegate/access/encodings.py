@@ -122,8 +122,8 @@ class Traces:
         for part, whole in self.parts.items():
             for first, last in _spans(bones, (part,)):
                 at = whole.index(part)
-                before = sum(1 for _ in _while_equal(bones[:first][::-1], whole[:at][::-1]))
-                after = sum(1 for _ in _while_equal(bones[last:], whole[at + len(part) :]))
+                before = _shared(bones[:first][::-1], whole[:at][::-1])
+                after = _shared(bones[last:], whole[at + len(part) :])
                 yield first - before, last + after
 
     def _cuts(self, text: str) -> Iterator[Span]:
@@ -141,11 +141,9 @@ class Traces:
                     yield mark + 1, end
 
 
-def _while_equal(one: bytes, other: bytes) -> Iterator[int]:
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            return
-        yield left
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    return next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other)))
 
 
 # --- what is looked for ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -41,16 +42,10 @@ def written_secrets(value: Any, name: str = "") -> Iterator[str]:
             yield value
             yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
         if "://" in value:
-            yield from _in_address(value)
-
-
-def _in_address(text: str) -> Iterator[str]:
-    yield from passwords(text)
-    try:
-        query = parse_qsl(urlsplit(text).query)
-    except ValueError:
-        return
-    yield from (value for name, value in query if names_secret(name))
+            yield from passwords(value)
+            with suppress(ValueError):
+                query = parse_qsl(urlsplit(value).query)
+                yield from (text for key, text in query if names_secret(key))
 
 
 def names_secret(name: str) -> bool:

@@ -31,9 +31,18 @@ def head_of(root: Path) -> str:
     Format: https://git-scm.com/docs/gitrepository-layout (HEAD, refs, packed-refs; a linked work tree has a file `.git`).
     """
     try:
-        return _head(*folders_of(root))
+        git, common = folders_of(root)
+        head = _text(git / "HEAD").strip()
+        name = head.removeprefix("ref:").strip()
+        names = [] if SHA.fullmatch(head) else [place for place in (git / name, common / name) if place.is_file()]
+        if names:
+            head = _text(names[0]).strip()
+        elif not SHA.fullmatch(head):
+            packed = _text(common / "packed-refs", MOST_REFS).splitlines() if (common / "packed-refs").is_file() else []
+            head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except (OSError, ValueError):
         return ""
+    return head if SHA.fullmatch(head) else ""
 
 
 def folders_of(root: Path) -> tuple[Path, Path]:
@@ -45,23 +54,7 @@ def folders_of(root: Path) -> tuple[Path, Path]:
     return git, git / _text(shared).strip() if shared.is_file() else git
 
 
-def _head(git: Path, common: Path) -> str:
-    head = _text(git / "HEAD").strip()
-    if SHA.fullmatch(head):
-        return head
-    name = head.removeprefix("ref:").strip()
-    for place in (git / name, common / name):
-        if place.is_file():
-            return _checked(_text(place).strip())
-    packed = _text(common / "packed-refs", MOST_REFS).splitlines() if (common / "packed-refs").is_file() else []
-    return next((_checked(line.split()[0]) for line in packed if line.endswith(f" {name}")), "")
-
-
 def _text(path: Path, most: int = MOST_NAME) -> str:
     """A small plain file; what would block or never end is none. Raises OSError and ValueError."""
     with regular(path, most, links=True) as file:
         return file.read(most).decode()
-
-
-def _checked(text: str) -> str:
-    return text if SHA.fullmatch(text) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 MAX_DEPTH = 64
@@ -14,10 +14,10 @@ class Map(dict[str, Any]):
 
     __slots__ = ("line", "lines", "places")
 
-    def __init__(self, line: int) -> None:
-        super().__init__()
+    def __init__(self, line: int, pairs: Mapping[str, Any] = _UNCOUNTED, lines: Sequence[int] = ()) -> None:
+        super().__init__(pairs)
         self.line = line
-        self.lines: Sequence[int] = ()
+        self.lines = lines
         self.places: Mapping[str, int] = _UNCOUNTED
 
     def place(self, key: str) -> int:
@@ -32,8 +32,8 @@ class Seq(list[Any]):
 
     __slots__ = ("line", "lines")
 
-    def __init__(self, line: int) -> None:
-        super().__init__()
+    def __init__(self, line: int, items: Iterable[Any] = ()) -> None:
+        super().__init__(items)
         self.line = line
         self.lines: Sequence[int] = ()
 
@@ -66,11 +66,8 @@ def at_line(value: Any, line: int, levels: int = -1) -> Any:
     if levels == 0:
         raise RecursionError("nested too deeply")
     if isinstance(value, dict):
-        mapping = Map(line)
+        mapping = Map(line, lines=(line,) * len(value))
         for key, item in value.items():
             mapping[key] = at_line(item, line, levels - 1)
-        mapping.lines = (line,) * len(mapping)
         return mapping
-    items = Seq(line)
-    items.extend(at_line(item, line, levels - 1) for item in value)
-    return items
+    return Seq(line, (at_line(item, line, levels - 1) for item in value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -27,7 +27,10 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         folder, name = folder.parent, folder.name
     wants_folder = folder != path.parent
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
-    lower = {other.lower(): other for other in sorted(_names(folder, wants_folder))}
+    others: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        others = sorted(entry.name for entry in islice(entries, _MOST) if entry.is_dir() == wants_folder)
+    lower = {other.lower(): other for other in others}
     found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
     if found:
         meant = lower[found[0]]
@@ -44,11 +47,3 @@ def inside(folder: Path, root: Path) -> str:
         return "the root of the workspace"
     name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
     return f"the folder `{name}`"
-
-
-def _names(folder: Path, folders: bool) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from (entry.name for entry in islice(entries, _MOST) if entry.is_dir() == folders)
-    except OSError:
-        return

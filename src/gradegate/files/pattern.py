@@ -29,12 +29,8 @@ def split(pattern: str) -> tuple[str, tuple[str, ...]]:
     parts = PurePosixPath(pattern).parts
     start = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
     folder = str(PurePosixPath(*parts[:start])) if start else "."
-    return folder, _joined(parts[start:])
-
-
-def _joined(parts: Sequence[str]) -> tuple[str, ...]:
-    """``**`` several times in a row is as good as once."""
-    return tuple(part for number, part in enumerate(parts) if part != "**" or parts[number - 1 : number] != ("**",))
+    # `**` several times in a row is as good as once.
+    return folder, tuple(part for before, part in itertools.pairwise(("", *parts[start:])) if not before == part == "**")
 
 
 def matches(folder: Path, parts: Sequence[str]) -> set[Path]:

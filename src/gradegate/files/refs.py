@@ -47,12 +47,13 @@ class _Resolver:
             items = [self.filled(item) for item in value]
             if all(new is old for new, old in zip(items, value, strict=True)):
                 return value
-            sequence = Seq(value.line)
-            sequence.extend(items)
-            return sequence
+            return Seq(value.line, items)
         if not isinstance(value, Map):
             return value
-        pairs = {key: item if key in _OWN and not _refers(item) else self.filled(item) for key, item in value.items()}
+        pairs = {
+            key: item if key in _OWN and not (isinstance(item, Map) and [*item] == [REF]) else self.filled(item)
+            for key, item in value.items()
+        }
         if isinstance(value.get(REF), str):
             reference = value[REF]
             target = self._looked_up(reference, value)
@@ -61,17 +62,11 @@ class _Resolver:
                 if beside and target is not None:
                     self._say(f"`{reference}` is no mapping, so nothing can stand beside it", value, "remove what does")
                 return value if target is None else target
-            merged = Map(value.line)
-            merged.update({**target, **beside})
+            merged = {**target, **beside}
             lines = {**dict(zip(target, target.lines, strict=False)), **dict(zip(value, value.lines, strict=False))}
-            merged.lines = tuple(lines.get(key, value.line) for key in merged)
-            return merged
-        if all(new is value[key] for key, new in pairs.items()):
-            return value
-        mapping = Map(value.line)
-        mapping.update(pairs)
-        mapping.lines = value.lines
-        return mapping
+            return Map(value.line, merged, tuple(lines.get(key, value.line) for key in merged))
+        unchanged = all(new is value[key] for key, new in pairs.items())
+        return value if unchanged else Map(value.line, pairs, value.lines)
 
     def _looked_up(self, reference: str, at: Map) -> Any:
         if reference not in self._known:
@@ -112,7 +107,3 @@ class _Resolver:
 
     def _say(self, what: str, at: Map, cure: str) -> None:
         self.mistakes.append(Mistake(what, Origin(self._file, at.line), cure))
-
-
-def _refers(value: Any) -> bool:
-    return isinstance(value, Mapping) and set(value) == {REF}

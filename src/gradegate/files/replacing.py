@@ -43,7 +43,10 @@ def replacing(place: Place) -> Iterator[TextIO]:
         # A name of its own: a long one of the user's leaves no room for more.
         temporary = f".gradegate-{secrets.token_hex(8)}.tmp"
         try:
-            with _opened(temporary, folder, shared=place.shared) as file:
+            descriptor = os.open(temporary, NEW, 0o666, dir_fd=folder)
+            if place.shared:
+                os.fchmod(descriptor, 0o666)  # whatever the umask
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
                 yield file
             os.replace(temporary, place.parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
         finally:
@@ -51,13 +54,6 @@ def replacing(place: Place) -> Iterator[TextIO]:
                 os.unlink(temporary, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-def _opened(name: str, folder: int, *, shared: bool) -> TextIO:
-    descriptor = os.open(name, NEW, 0o666, dir_fd=folder)
-    if shared:
-        os.fchmod(descriptor, 0o666)  # whatever the umask
-    return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n")
 
 
 def opened_folder(place: Place) -> int:

@@ -72,14 +72,12 @@ class Vouched:
 
     def holds(self, at: Sequence[str]) -> bool:
         """Whether the commit has anything at these steps below its root. Raises ValueError, OSError and LookupError."""
-        mode, name = self._tree(self.commit)[b""]
-        for part in at:
-            if mode != FOLDER:
-                return True  # a link or a file in the place of a folder
-            entry = self._tree(name).get(os.fsencode(part))
-            if entry is None:
-                return False
-            mode, name = entry
+        try:
+            self._entry(at)
+        except KeyError:
+            return False
+        except NotADirectoryError:
+            return True  # a link or a file in the place of a folder
         return True
 
     def files(self, at: Sequence[str] = ()) -> Iterator[str]:
@@ -87,12 +85,10 @@ class Vouched:
 
         Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
         """
-        mode, name = self._tree(self.commit)[b""]
-        for part in at:
-            found = self._tree(name).get(os.fsencode(part)) if mode == FOLDER else None
-            if found is None:
-                return
-            mode, name = found
+        try:
+            mode, name = self._entry(at)
+        except (KeyError, NotADirectoryError):
+            return
         yield from self._below(tuple(at), mode, name)
 
     def _below(self, at: tuple[str, ...], mode: bytes, name: str) -> Iterator[str]:
@@ -146,8 +142,14 @@ class Vouched:
         return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
 
     def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
+        """The mode and the name of what the commit has at these steps.
+
+        Raises KeyError where it has nothing there, NotADirectoryError where a link or a file is on the way, and LookupError.
+        """
         mode, name = self._tree(self.commit)[b""]
         for part in at:
+            if mode != FOLDER:
+                raise NotADirectoryError(part)
             mode, name = self._tree(name)[os.fsencode(part)]
         return mode, name
 

@@ -27,6 +27,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "finite_number": ("a finite number", "write a number, such as 0.5"),
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+# A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
 _AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)  # 1,000 may be a thousand, or one
 _LONGEST = 60  # characters of a value that is repeated
 
@@ -54,7 +55,9 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
         return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
         cure = "put it in quotes"
-    if need in (_NUMBER[0], _WHOLE[0]) and (number := _plain_number(value)) and ("." not in number or need == _NUMBER[0]):
+    amount = _AMOUNT.fullmatch(value.strip()) if isinstance(value, str) and need in (_NUMBER[0], _WHOLE[0]) else None
+    number = ".".join(filter(None, amount.groups())) if amount else ""
+    if number and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
     meant = as_share(value) if share or context.get("le") == 1 or context.get("lt") == 1 else None
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
@@ -70,12 +73,6 @@ def as_share(value: Any) -> float | None:
     """The share that a per cent is: of 95 and of "95%"."""
     match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", f"{value:g}" if isinstance(value, float) else str(value))
     return float(match[1]) / 100 if match and 1 < float(match[1]) <= 100 else None
-
-
-def _plain_number(value: Any) -> str:
-    """The number in a text with a unit or a decimal comma: of "$5", "5 USD", "300 ms" and "0,7"; empty where there is none."""
-    match = _AMOUNT.fullmatch(value.strip()) if isinstance(value, str) else None
-    return ".".join(filter(None, match.groups())) if match else ""
 
 
 def _not(value: Any) -> str:

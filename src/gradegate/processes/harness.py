@@ -49,7 +49,10 @@ def _answer(request: dict[str, Any]) -> bytes:
     raised = False
     try:
         value = _KINDS[request["kind"]](request)
-        answer = _written(value)
+        try:
+            answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        except (TypeError, ValueError, RecursionError) as e:
+            raise Said(f"it returned what is not plain data such as JSON holds: {e}") from e
         if len(answer) <= MOST:
             return answer
         said = f"what it returns has more than {MOST >> 20} MiB"
@@ -58,13 +61,6 @@ def _answer(request: dict[str, Any]) -> bytes:
         said = str(e) if isinstance(e, Said) else _last_lines(e)
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
     return json.dumps({"error": said, "raised": raised}).encode()
-
-
-def _written(value: Any) -> bytes:
-    try:
-        return json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    except (TypeError, ValueError, RecursionError) as e:
-        raise Said(f"it returned what is not plain data such as JSON holds: {e}") from e
 
 
 class Said(Exception):

@@ -64,7 +64,7 @@ def _kept(child: int, tail: int) -> dict[str, Any]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     printed, watched = b"", [0, tail, wake]
     while True:
-        status = _reap(child)
+        status = _reap(child)[0]
         if status is not None:
             with contextlib.suppress(OSError):
                 os.set_blocking(tail, False)
@@ -81,14 +81,16 @@ def _kept(child: int, tail: int) -> dict[str, Any]:
             watched = watched if part else [0, wake]
 
 
-def _reap(child: int) -> int | None:
-    """Take leave of all that ended; the exit code of the child when it is among them."""
+def _reap(child: int) -> tuple[int | None, bool]:
+    """Take leave of all that ended: the exit code of the child when it is among them, and whether others are left."""
     code = None
-    with contextlib.suppress(ChildProcessError):
+    try:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == child:
                 code = os.waitstatus_to_exitcode(ended[1])
-    return code
+    except ChildProcessError:
+        return code, False
+    return code, True
 
 
 # --- the child, before it is the user's -----------------------------------------------------------------------
@@ -146,18 +148,9 @@ def _end(child: int, uid: int) -> None:
         for process in _descendants() if LINUX else ():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
-        if not _has_children():
+        if not _reap(child)[1]:
             return
         time.sleep(0.005)
-
-
-def _has_children() -> bool:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
 
 
 def _as_user(uid: int, action: Callable[[], None]) -> None:

@@ -55,11 +55,6 @@ class Worker:
             self.end()
             raise Died(f"the process to evaluate it in does not start: {why}")
 
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        return self._process.pid
-
     def ask(self, request: bytes) -> bytes:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
         return self._told(request, WALL)

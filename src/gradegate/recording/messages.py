@@ -88,7 +88,10 @@ class _Said:
         role = fields.mapping(item).get("role")
         if not isinstance(role, str) or role not in _KEYS:
             raise self._wrong("a message has no role that is known", _MESSAGE)
-        self._check_keys(item, _KEYS[role])
+        for key, value in item.items():
+            if key not in _KEYS[role] and value is not None:
+                close = suggest(key, _KEYS[role])
+                raise self._wrong(f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}")
         parts = self._parts(item.get("content"))
         if parts.calls and role != "assistant":
             raise self._wrong(f"a tool call stands in a message of the role `{role}`")
@@ -102,43 +105,28 @@ class _Said:
         for result in parts.results:
             self._result(result.get("tool_use_id") or result.get("toolCallId") or result.get("call_id"), result)
 
-    def _check_keys(self, item: Mapping[str, Any], known: frozenset[str]) -> None:
-        for key, value in item.items():
-            if key not in known and value is not None:
-                close = suggest(key, known)
-                raise self._wrong(f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}")
-
     # --- what a message is made of ----------------------------------------------------------------------------
 
     def _parts(self, content: Any) -> _Parts:
-        parts = _Parts()
-        if isinstance(content, str):
-            parts.texts.append(content)
-        elif isinstance(content, list):
-            for part in content:
-                self._sort(part, parts)
-        elif content is not None:
+        if content is not None and not isinstance(content, str | list):
             raise self._wrong("the content of a message is not text", _MESSAGE)
+        parts = _Parts()
+        for part in [content] if isinstance(content, str) else content or ():
+            about = {"text": part} if isinstance(part, str) else fields.mapping(part)
+            kind, text = str(about.get("type") or ""), about.get("text")
+            beside = {key for key, value in about.items() if value is not None}
+            if isinstance(text, str) and kind in ("", *_TEXTS) and beside <= _BESIDE_TEXT:
+                parts.texts.append(text)
+            elif kind == "refusal" and isinstance(about.get("refusal"), str):
+                parts.texts.append(about["refusal"])
+            elif kind in _CALLED or beside == {"functionCall"}:
+                parts.calls.append(fields.tool_call(about, self.origin))
+            elif kind in _GAVE or kind.endswith("_tool_result"):
+                parts.results.append(about)
+            elif kind not in _UNREAD:
+                what = f"a part of the type `{excerpt(kind, 60)}`" if kind else "a part without a type"
+                raise self._wrong(f"the content of a message has {what} that is not known")
         return parts
-
-    def _sort(self, part: Any, parts: _Parts) -> None:
-        if isinstance(part, str):
-            parts.texts.append(part)
-            return
-        about = fields.mapping(part)
-        kind, text = str(about.get("type") or ""), about.get("text")
-        beside = {key for key, value in about.items() if value is not None}
-        if isinstance(text, str) and kind in ("", *_TEXTS) and beside <= _BESIDE_TEXT:
-            parts.texts.append(text)
-        elif kind == "refusal" and isinstance(about.get("refusal"), str):
-            parts.texts.append(about["refusal"])
-        elif kind in _CALLED or beside == {"functionCall"}:
-            parts.calls.append(fields.tool_call(about, self.origin))
-        elif kind in _GAVE or kind.endswith("_tool_result"):
-            parts.results.append(about)
-        elif kind not in _UNREAD:
-            what = f"a part of the type `{excerpt(kind, 60)}`" if kind else "a part without a type"
-            raise self._wrong(f"the content of a message has {what} that is not known")
 
     # --- what becomes of it -----------------------------------------------------------------------------------
 

@@ -111,7 +111,8 @@ def _shape(file: File) -> Shape:
 
 def _rows(raw: bytes, name: str) -> Rows:
     """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
-    rows = _objects(raw, name)
+    first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
+    rows: Rows = jsonlines.read(raw, name) if first.startswith(b"{") and first.endswith(b"}") else _items(raw, name)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
     odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
@@ -120,10 +121,7 @@ def _rows(raw: bytes, name: str) -> Rows:
     return rows
 
 
-def _objects(raw: bytes, name: str) -> Rows:
-    first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
-    if first.startswith(b"{") and first.endswith(b"}"):
-        return jsonlines.read(raw, name)
+def _items(raw: bytes, name: str) -> Rows:
     try:
         text = raw.decode("utf-8-sig")
         content = jsonreader.read(text, name) if text.strip() else []

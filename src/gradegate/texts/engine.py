@@ -189,7 +189,10 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], list[str], list[str], lis
     """``asked`` of a tree."""
     names: set[str] = set()
     _look(tree.body, set(), names)
-    guards = list(_guards(tree))
+    # What the template tests or gives a default for.
+    guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
+    guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
+    guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
     shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
     return sorted(names), sorted(names - tested), sorted(shown), sorted(shown - spared)
@@ -214,15 +217,6 @@ def _look(body: Iterable[nodes.Node], known: set[str], names: set[str]) -> None:
             known.add(node.target.name)  # type: ignore[attr-defined]
         else:
             names |= {name.name for name in _nodes(node, nodes.Name)} - known
-
-
-def _guards(tree: nodes.Template) -> Iterator[nodes.Node]:
-    """What a template tests or gives a default for."""
-    for node in tree.find_all((nodes.Or, nodes.And, nodes.Test, nodes.If, nodes.CondExpr, nodes.Filter)):
-        if isinstance(node, nodes.If | nodes.CondExpr):
-            yield node.test
-        elif not isinstance(node, nodes.Filter) or node.name in ("default", "d"):
-            yield node
 
 
 def _env_names(tree: nodes.Node) -> Iterator[str]:

@@ -69,11 +69,6 @@ def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     return add(start, total)
 
 
-def _last(values: Any) -> Any:
-    items = _items(values)
-    return member(items, len(items) - 1) if items else UNDEFINED
-
-
 def _length(value: Any) -> Any:
     if is_nothing(value) or value is False:
         return 0
@@ -197,7 +192,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "indent": _indent,
     "int": _int,
     "join": _join,
-    "last": _last,
+    "last": lambda value: member(items := _items(value), len(items) - 1),
     "length": _length,
     "load": json.loads,
     "lower": lambda value: _text(value).lower(),

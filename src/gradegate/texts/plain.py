@@ -9,19 +9,8 @@ from __future__ import annotations
 
 from jinja2 import nodes
 
-_KINDS = (
-    *(
-        nodes.Template,
-        nodes.Output,
-        nodes.TemplateData,
-        nodes.If,
-        nodes.CondExpr,
-        nodes.And,
-        nodes.Or,
-        nodes.Not,
-        nodes.Test,
-    ),
-    *(nodes.Name, nodes.Const, nodes.Getattr, nodes.Compare, nodes.Operand),
+_KINDS = tuple(
+    getattr(nodes, name) for name in "Template Output TemplateData If CondExpr And Or Not Test Name Const Getattr Compare Operand".split()
 )
 _DEEPEST = 24  # levels
 _COMPARED = 4  # comparisons: each may look at the whole of a long list

@@ -40,13 +40,18 @@ def _validator(schema: str) -> Any:
 def fault(schema: str, known: bool = False) -> str:
     """What is wrong with a schema in JSON; empty when nothing is. ``known``: every key has to be a keyword."""
     from jsonschema.exceptions import SchemaError
+    from referencing.jsonschema import DRAFT7, specification_with
 
     validator = _validator(schema)
     try:
         validator.check_schema(validator.schema)
     except SchemaError as e:
         return excerpt(f"is not a JSON Schema: {e.json_path}: {e.message}", _LONGEST)
-    strange = _leads_away(validator) or (_checks_nothing(validator, schema) if known else "")
+    strange = ""
+    if isinstance(validator.schema, Mapping):
+        specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
+        resource = specification.create_resource(validator.schema)
+        strange = _leads_away(specification, resource) or (_checks_nothing(validator, resource, schema) if known else "")
     if strange:
         return strange
     try:
@@ -57,16 +62,11 @@ def fault(schema: str, known: bool = False) -> str:
     return ""
 
 
-def _leads_away(validator: Any) -> str:
+def _leads_away(specification: Any, resource: Any) -> str:
     """What is said of the first reference that leads nowhere."""
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT7, specification_with
 
-    if not isinstance(validator.schema, Mapping):
-        return ""
-    specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
-    resource = specification.create_resource(validator.schema)
     left, seen = [(resource, REGISTRY.resolver_with_root(resource))], set()
     while left:
         resource, resolver = left.pop()
@@ -86,15 +86,10 @@ def _leads_away(validator: Any) -> str:
     return ""
 
 
-def _checks_nothing(validator: Any, schema: str) -> str:
+def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
     """What is said of the first key that no draft, or only another one, knows: whatever the answer, it would conform."""
-    from referencing.jsonschema import DRAFT7, specification_with
-
-    if not isinstance(validator.schema, Mapping):
-        return ""
     keywords = _keywords(validator.META_SCHEMA)
-    specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
-    left = [specification.create_resource(validator.schema)]
+    left = [resource]
     while left:
         resource = left.pop()
         if isinstance(resource.contents, Mapping):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -138,56 +137,51 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
 @lru_cache(maxsize=256)
 def _module(code: str, function: str, file: str) -> Script:
     _check_size(code)
-    _screened(code)
+    _refuse(screen.refused(code))
     try:
         script = Script(body.of_module(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
-    said = _parsed(script.body, ["module", "exports"])
-    if said["type"] == "thrown":
-        raise _syntax(said, code)
-    _check_names(code, ("module", "exports"))
+    parameters = ("module", "exports")
+    _parsed(script.body, parameters, code)
+    _refuse(screen.unknown(code, _globals().union(parameters)))
     return script
 
 
 @lru_cache(maxsize=4096)
 def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
-    _screened(code)
-    said = _parsed(text, list(parameters))
-    if said["type"] == "thrown":
-        raise _syntax(said, code)
-    if said["type"] == "returns nothing":
+    _refuse(screen.refused(code))
+    if _parsed(text, parameters, code) == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise ScriptError("it returns nothing, whatever the answer is", cure=cure)
-    _check_names(code, parameters)
+    _refuse(screen.unknown(code, _globals().union(parameters)))
 
 
-def _parsed(text: str, parameters: list[str]) -> Any:
+def _looked_at(function: str, *arguments: Any) -> Any:
+    """What the worker finds without running anything. Raises ScriptError."""
     try:
-        return evaluate(f"{_HERE}:check", text, parameters, account=SCRIPTS)
+        return evaluate(f"{_HERE}:{function}", *arguments, account=SCRIPTS)
     except (Exceeded, Refused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 
 
-def _check_names(code: str, parameters: tuple[str, ...]) -> None:
-    found = screen.unknown(code, _globals().union(parameters))
-    if found:
-        raise ScriptError(*found)
+def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
+    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is no JavaScript."""
+    said = _looked_at("check", text, parameters)
+    if said["type"] == "thrown":
+        raise _syntax(said, code)
+    return str(said["type"])
 
 
 @cache
 def _globals() -> frozenset[str]:
     """What every snippet finds. Raises ScriptError."""
-    try:
-        return frozenset(evaluate(f"{_HERE}:names", account=SCRIPTS))
-    except (Exceeded, Refused) as e:
-        raise ScriptError(str(e), cure="simplify it") from e
+    return frozenset(_looked_at("names"))
 
 
-def _screened(code: str) -> None:
-    found = screen.refused(code)
+def _refuse(found: screen.Refusal | None) -> None:
     if found:
         raise ScriptError(*found)
 
@@ -239,11 +233,7 @@ def _value(said: Any) -> Any:
         raise problem("it gives a function, which nobody calls: write its body, or call it")
     if kind in ("undefined", "null"):
         return None
-    return _number(text) if kind == "number" else json.loads(text)
-
-
-def _number(text: str) -> float:
-    if text in ("NaN", "Infinity", "-Infinity"):
-        return math.nan if text == "NaN" else math.copysign(math.inf, -1 if text[0] == "-" else 1)
-    number = float(text)
+    if kind != "number":
+        return json.loads(text)
+    number = float(text)  # also of NaN and Infinity
     return int(number) if number.is_integer() and abs(number) < 1e15 else number

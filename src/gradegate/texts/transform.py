@@ -35,9 +35,7 @@ class _Join:
     separator: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Map:
-    steps: tuple[Any, ...]
+_Step = str | int | _Join | tuple[Any, ...]  # a key, an item, what `join` and `map` do; the latter has steps of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Transform:
 
     written: str
     root: str
-    steps: tuple[str | int | _Join | _Map, ...]
+    steps: tuple[_Step, ...]
 
     @property
     def variable(self) -> str:
@@ -56,20 +54,15 @@ class Transform:
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
         value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
-        if self.root == "output":
-            value = self._parsed(output)
+        if self.root == "output" and isinstance(output, str) and (self.steps or self.written != "output"):
+            try:
+                value = json.loads(output)
+            except (ValueError, RecursionError) as e:
+                raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is not") from e
         try:
             return follow(value, self.steps)
         except LookupError as e:
             raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
-
-    def _parsed(self, output: Any) -> Any:
-        if not isinstance(output, str) or (not self.steps and self.written == "output"):
-            return output
-        try:
-            return json.loads(output)
-        except (ValueError, RecursionError) as e:
-            raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is not") from e
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +107,9 @@ def _path(written: str) -> Transform | None:
     return Transform(text, name if name in ("vars", "metadata") else "output", path)
 
 
-def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
+def steps(text: str) -> tuple[_Step, ...] | None:
     """The steps of a path behind its root, such as ``.a[0].b``; None where something is not a step."""
-    path: list[str | int | _Join | _Map] = []
+    path: list[_Step] = []
     position, text = 0, text.rstrip()
     if len(text) > MAX_PATH:
         return None
@@ -130,10 +123,9 @@ def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
     return tuple(path)
 
 
-def _step(match: re.Match[str]) -> str | int | _Join | _Map | None:
+def _step(match: re.Match[str]) -> _Step | None:
     if match["item"]:
-        inner = steps(match["inner"])
-        return None if inner is None else _Map(inner)
+        return steps(match["inner"])
     if match["index"]:
         return int(match["index"])
     if match["name"] or match["key"]:
@@ -148,10 +140,16 @@ def _text(written: str) -> str:
 def follow(value: Any, path: tuple[Any, ...]) -> Any:
     """What the steps lead to. Raises LookupError where they lead nowhere."""
     for step in path:
-        if isinstance(step, _Join):
-            value = _joined(step.separator, [_shown(item) for item in _list(value, "join")])
-        elif isinstance(step, _Map):
-            value = [follow(item, step.steps) for item in _list(value, "map")]
+        if isinstance(step, _Join | tuple) and not isinstance(value, list):
+            raise LookupError(f"`{'map' if isinstance(step, tuple) else 'join'}` needs a list")
+        if isinstance(step, tuple):
+            value = [follow(item, step) for item in value]
+        elif isinstance(step, _Join):
+            if not all(isinstance(item, str) for item in value):
+                raise LookupError("`join` needs texts")
+            if len(step.separator) * len(value) + sum(map(len, value)) > MAX_CHARACTERS:
+                raise LookupError(f"`join` makes more than {MAX_CHARACTERS:,} characters")
+            value = step.separator.join(value)
         elif isinstance(step, int):
             if not isinstance(value, list) or step >= len(value):
                 raise LookupError(f"there is no item [{step}]")
@@ -161,21 +159,3 @@ def follow(value: Any, path: tuple[Any, ...]) -> Any:
         else:
             raise LookupError(f"there is no `{step}`")
     return value
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise LookupError(f"`{what}` needs a list")
-    return value
-
-
-def _joined(separator: str, items: list[str]) -> str:
-    if len(separator) * len(items) + sum(map(len, items)) > MAX_CHARACTERS:
-        raise LookupError(f"`join` makes more than {MAX_CHARACTERS:,} characters")
-    return separator.join(items)
-
-
-def _shown(item: Any) -> str:
-    if not isinstance(item, str):
-        raise LookupError("`join` needs texts")
-    return item
