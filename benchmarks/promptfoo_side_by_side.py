@@ -111,12 +111,7 @@ def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> b
     with both.serve() as model, tempfile.TemporaryDirectory() as home:
         out = Path(home) / "out.json"
         ran = subprocess.run(
-            [*command, "-o", str(out)],
-            cwd=config.parent,
-            env=environ(model, Path(home)),
-            capture_output=True,
-            text=True,
-            check=False,
+            [*command, "-o", str(out)], cwd=config.parent, env=environ(model, Path(home)), capture_output=True, text=True, check=False
         )
         if not out.exists():
             return both.Ran(model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}")

@@ -20,10 +20,7 @@ def main() -> int:
     results = ROOT / EXAMPLE / "out" / "results.json"
     results.unlink(missing_ok=True)
     command = [sys.executable, "-m", "gradegate", "run", *(part for path in OUTPUTS for part in ("-o", path))]
-    sources = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT / "src"),
-    }  # `make demo` installs the packages of a run, not gradegate
+    sources = {**os.environ, "PYTHONPATH": str(ROOT / "src")}  # `make demo` installs the packages of a run, not gradegate
     code = subprocess.run(command, cwd=ROOT / EXAMPLE, env=sources, check=False).returncode  # noqa: S603  # our own
     if not results.exists():
         return code

@@ -82,10 +82,7 @@ def examples(tree: Path) -> Iterator[Scene]:
     yield Scene("example-baseline", start, [["run", "-o", outside], ["run", "--baseline", outside]])
     base = ["run", "--base", "../../../base"]
     yield Scene(
-        "example-base",
-        start,
-        [base, [*base, "--changes", "block"], [*base, "--compare", "base"]],
-        {"promptfooconfig.yaml": weaker},
+        "example-base", start, [base, [*base, "--changes", "block"], [*base, "--compare", "base"]], {"promptfooconfig.yaml": weaker}
     )
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]
     yield Scene("example-calibrate", start, [labelled], {"labels.jsonl": LABELS})

@@ -41,8 +41,7 @@ def dump(data: object) -> str:
         """One of our own, so that nobody else's changes."""
 
     Dumper.add_representer(
-        str,
-        lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+        str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
     )
     return yaml.dump(data, Dumper=Dumper, sort_keys=False, width=1000)
 

@@ -28,11 +28,7 @@ from typing import IO, Any
 SCRIPT = Path(__file__).resolve().parent.parent / "container" / "run.sh"
 CHUNK = 1 << 20
 MILLION = 1_000_000
-CONFIG = {
-    "prompts": ["hello"],
-    "providers": ["openai:chat:model"],
-    "tests": [{"assert": [{"type": "equals", "value": "ok"}]}],
-}
+CONFIG = {"prompts": ["hello"], "providers": ["openai:chat:model"], "tests": [{"assert": [{"type": "equals", "value": "ok"}]}]}
 REPLY = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}]})
 
 

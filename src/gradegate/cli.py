@@ -128,10 +128,7 @@ def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in COMMANDS if {*first}.isdisjoint({*COMMANDS, "--version"}) else {*COMMANDS}.intersection(first):
         command: Any = import_module(f"gradegate.commands.{name}")
-        about, options = (
-            command.ABOUT,
-            {"epilog": epilog(name), "formatter_class": form, **getattr(command, "PARSER", {})},
-        )
+        about, options = (command.ABOUT, {"epilog": epilog(name), "formatter_class": form, **getattr(command, "PARSER", {})})
         aliases = getattr(command, "ALIASES", ())
         own = parsers.add_parser(name, help=about, description=f"{about.capitalize()}.", aliases=aliases, **options)
         command.add(own)

@@ -104,11 +104,7 @@ def _of_set(grade: Grade, following: Sequence[Grade]) -> str:
 
 
 def report(
-    rows: Sequence[Row],
-    paired: Sequence[Row | None],
-    removed: tuple[str, ...],
-    baseline: Baseline,
-    now: datetime,
+    rows: Sequence[Row], paired: Sequence[Row | None], removed: tuple[str, ...], baseline: Baseline, now: datetime
 ) -> BaselineReport:
     """The run beside its base in figures; ``paired`` are the answers of the base for each row."""
     counted = [row for row in rows if row.grades]

@@ -146,10 +146,7 @@ def _snapshot(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> Gat
         digest=located[0].digest,
         policies=tuple(suite.suite.policy for suite in located),
         env={name: digest(text) for name, text in suite.env.literals.items()},
-        apart={
-            "evaluateOptions.timeoutMs": digest(suite.timeout),
-            "derivedMetrics": digest([[it.name, it.value] for it in suite.derived]),
-        },
+        apart={"evaluateOptions.timeoutMs": digest(suite.timeout), "derivedMetrics": digest([[it.name, it.value] for it in suite.derived])},
         prompts=tuple(prompt.label for prompt in written),
         targets=tuple(map(reader.model, models.values())),
         answers=(reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT)) for job in jobs),

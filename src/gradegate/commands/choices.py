@@ -67,15 +67,9 @@ def fault(id_: str) -> tuple[str, str] | None:
     if not named:
         return "is an address without a host, or with a port that there is not", f"write its URL, such as {APPLICATION}"
     if "@" in parts.netloc:  # the config is committed
-        return (
-            "has a user name or password in its address",
-            "leave it out, and send it in `headers` from a variable of the environment",
-        )
+        return ("has a user name or password in its address", "leave it out, and send it in `headers` from a variable of the environment")
     if not _ADDRESS.fullmatch(id_):
-        return (
-            "holds a character that no config takes as it is",
-            "write the character as %XX, and leave out what follows a `#`",
-        )
+        return ("holds a character that no config takes as it is", "write the character as %XX, and leave out what follows a `#`")
     return None
 
 
@@ -105,10 +99,7 @@ def check(choices: Choices) -> None:
 
 def _other_kind(choices: Choices) -> Mistake:
     if choices.template == "application":
-        what, cure = (
-            "is not the address of an application",
-            f"write its URL, such as {APPLICATION}, or --template prompt",
-        )
+        what, cure = ("is not the address of an application", f"write its URL, such as {APPLICATION}, or --template prompt")
     else:
         what, cure = "is the address of an application", "add --template application, or name a model"
     return Mistake(f"--provider {choices.target} {what}", None, cure)

@@ -117,13 +117,7 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     if given.get("no_cache"):
         given.pop("cache", None)
     environ = with_files(os.environ, given.get("env_files", ()), cwd)
-    return Settings(
-        **given,
-        cwd=cwd,
-        commit=commit_of(cwd, Environment(os.environ)),
-        in_ci=bool(os.environ.get("CI")),
-        environ=environ,
-    )
+    return Settings(**given, cwd=cwd, commit=commit_of(cwd, Environment(os.environ)), in_ci=bool(os.environ.get("CI")), environ=environ)
 
 
 def view(settings: Settings) -> View:

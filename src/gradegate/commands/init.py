@@ -18,11 +18,7 @@ ABOUT = "write a first config and a workflow; makes no call"
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="where the config is to lie; default is this folder")
-    parser.add_argument(
-        "--template",
-        choices=tuple(TEMPLATES),
-        help="what is tested; default prompt",
-    )
+    parser.add_argument("--template", choices=tuple(TEMPLATES), help="what is tested; default prompt")
     parser.add_argument("--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL")
     parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")

@@ -68,10 +68,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     action = from_inputs(_environ(root, env, inputs), root)
     wrong = [str(mistake) for mistake in action.mistakes]
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
-        return [
-            *said,
-            ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`"),
-        ], wrong
+        return [*said, ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`")], wrong
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
     try:
         # Answers of another job are not there yet; whoever gives them, no target is asked.

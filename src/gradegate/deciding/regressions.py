@@ -220,7 +220,5 @@ def _firsts(cases: Iterable[Case]) -> Sign:
     pairs = [case.firsts for case in cases]
     known = [pair for pair in pairs if None not in pair]
     return Sign(
-        sum(pair == (Outcome.PASS, Outcome.FAIL) for pair in known),
-        sum(pair == (Outcome.FAIL, Outcome.PASS) for pair in known),
-        len(known),
+        sum(pair == (Outcome.PASS, Outcome.FAIL) for pair in known), sum(pair == (Outcome.FAIL, Outcome.PASS) for pair in known), len(known)
     )

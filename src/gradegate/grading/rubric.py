@@ -152,9 +152,4 @@ def list_of(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False}

@@ -251,12 +251,7 @@ def _lifted(spec: Assertion) -> Assertion:
     if config.get("strict_mode") is True and not none:
         threshold = 1.0
     return dataclasses.replace(
-        spec,
-        config=config,
-        threshold=threshold,
-        graders=graders,
-        score_only=none,
-        blocking=spec.blocking and not none,
+        spec, config=config, threshold=threshold, graders=graders, score_only=none, blocking=spec.blocking and not none
     )
 
 

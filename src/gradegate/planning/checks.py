@@ -232,8 +232,5 @@ def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None],
         known = ", ".join(f"`{metric}`" for metric in list(metrics)[: _SHOWN * 2])
         cure = suggest(name, metrics) or (f"the metrics are {known}" if known else "give assertions a `metric`")
         if any(name == other.name for other in later):
-            what, cure = (
-                f"the derived metric `{spec.name}` reads `{name}` before it is worked out",
-                "write it further up",
-            )
+            what, cure = (f"the derived metric `{spec.name}` reads `{name}` before it is worked out", "write it further up")
         yield Mistake(what, spec.origin, cure)

@@ -85,11 +85,7 @@ def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rere
             cure = "write {{ name | dump }} without quotes around it"
             raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
         return replace(
-            job,
-            text=text,
-            vars=filled,
-            assertions=tuple(map(_like, bindings, job.assertions)),
-            render=rerender(case, prompt, filled),
+            job, text=text, vars=filled, assertions=tuple(map(_like, bindings, job.assertions)), render=rerender(case, prompt, filled)
         )
 
     return Recall(tuple(names), recalled)

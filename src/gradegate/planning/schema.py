@@ -83,10 +83,7 @@ def _link(schema: Schema, defs: Schema) -> None:
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
-    for key, empty in (
-        ("extensions", {"type": "array", "maxItems": 0}),
-        *((key, _EMPTY) for key in ("nunjucksFilters", "redteam")),
-    ):
+    for key, empty in (("extensions", {"type": "array", "maxItems": 0}), *((key, _EMPTY) for key in ("nunjucksFilters", "redteam"))):
         root[key] = {**empty, "description": "read as promptfoo writes it where it is empty, and a mistake else"}
     defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in keys.LIMITS]
@@ -191,10 +188,7 @@ def _typed(schema: Schema) -> Schema:
         ],
     }
     schema["properties"]["value"] = {}  # each type has its own sentence, and editors show the first that they find
-    schema["properties"]["$ref"] = {
-        "type": "string",
-        "description": "`#/assertionTemplates/NAME`: the assertion of that name",
-    }
+    schema["properties"]["$ref"] = {"type": "string", "description": "`#/assertionTemplates/NAME`: the assertion of that name"}
     schema["required"] = []
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}

@@ -89,12 +89,7 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
 
 def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
     title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
-    facts = (
-        ("why", grade.reason),
-        ("expected", expected(grade.assertion)),
-        ("got", row.output or ""),
-        ("", scored(grade)),
-    )
+    facts = (("why", grade.reason), ("expected", expected(grade.assertion)), ("got", row.output or ""), ("", scored(grade)))
     clipped = ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
     message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped) or "no reason was given"
     origin = spot(row, grade)

@@ -55,14 +55,7 @@ class Gathered:
     others: Sequence[Row] = field(default_factory=list)
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        askable: Askable,
-        reask: int,
-        rounds: Rounds,
-        pursue: Pursue | None = None,
-    ) -> Gathered:
+    def of(cls, plan: Plan, askable: Askable, reask: int, rounds: Rounds, pursue: Pursue | None = None) -> Gathered:
         """All that is planned, in plan order."""
         both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
         for place, asked in rounds.answers().items():

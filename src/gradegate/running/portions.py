@@ -31,11 +31,7 @@ class Portions:
         return self.budget.limits.calls is not None
 
     def work(
-        self,
-        do: Callable[[T], None],
-        items: Sequence[T],
-        calls: Callable[[T], int],
-        take_back: Callable[[Sequence[T]], None],
+        self, do: Callable[[T], None], items: Sequence[T], calls: Callable[[T], int], take_back: Callable[[Sequence[T]], None]
     ) -> None:
         """Do it for all items, in their order. ``calls`` says what one is expected to take.
 

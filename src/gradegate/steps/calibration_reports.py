@@ -19,10 +19,7 @@ from gradegate.values.figures import figure, many, percent, percents, spent
 from gradegate.values.result import Outcome
 
 VERSION = 1  # of the JSON
-_HEADER = (
-    *("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"),
-    *("Minority votes", "No verdict"),
-)
+_HEADER = (*("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"), *("Minority votes", "No verdict"))
 _CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
 _SHORT = 500  # characters of one text
 _MOST = 1000  # outputs of one kind in a log

@@ -143,10 +143,7 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest.values()),
-        lost=(
-            sum((it.lost[0] for it in accounts), NO_USAGE) + unneeded[0],
-            sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1],
-        ),
+        lost=(sum((it.lost[0] for it in accounts), NO_USAGE) + unneeded[0], sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1]),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
         cache=CacheReport(
             sum(it.looked_up for it in caches),

@@ -172,12 +172,7 @@ def deliver(
 
 
 def deliver_without_keys(
-    settings: Settings,
-    names: tuple[str, ...],
-    links: Links,
-    why: tuple[str, str],
-    approve: Approve = Approval,
-    spare: Spare = needed,
+    settings: Settings, names: tuple[str, ...], links: Links, why: tuple[str, str], approve: Approve = Approval, spare: Spare = needed
 ) -> Delivered:
     """All of it but the run, where variables of the environment cannot be there. ``why`` is the reason, and what to do about it.
 
@@ -205,11 +200,7 @@ def deliver_without_keys(
 
 
 def unasked(
-    outcome: GateOutcome,
-    reason: str,
-    settings: Settings,
-    digests: Mapping[str, str] = NOTHING,
-    notes: Iterable[str] = (),
+    outcome: GateOutcome, reason: str, settings: Settings, digests: Mapping[str, str] = NOTHING, notes: Iterable[str] = ()
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""
     made = Made(__version__, settings.commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)

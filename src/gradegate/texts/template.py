@@ -19,18 +19,7 @@ from gradegate.texts.engine import TemplateError
 from gradegate.texts.plain import is_plain
 from gradegate.texts.values import printed, prints_json, show
 
-__all__ = [
-    "TemplateError",
-    "environment",
-    "is_template",
-    "needs",
-    "printed",
-    "render",
-    "render_env",
-    "render_values",
-    "show",
-    "uses",
-]
+__all__ = ["TemplateError", "environment", "is_template", "needs", "printed", "render", "render_env", "render_values", "show", "uses"]
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _Fill = Callable[[Mapping[str, Any]], str]  # raises TemplateError
