@@ -52,6 +52,12 @@ def test_a_dearer_prompt_blocks_and_every_report_says_by_how_much(gate, priced, 
     assert not any(case["blocks"] for case in ran.cases)
 
 
+def test_a_gate_of_pace_alone_says_that_nothing_was_measured(gate, priced):
+    alone = config(priced, "old") | {"gate": {"rules": [RULE]}}
+    ran = gate(alone)
+    assert (ran.code, ran.results["rules"][0]["outcome"]) == (3, "error")
+
+
 def test_the_base_asked_in_the_same_run_is_measured_alike(gate, priced):
     base = {"other/promptfooconfig.yaml": json.dumps(config(priced, "old"))}
     arguments = ("--base", "other", "--compare", "base")

@@ -53,6 +53,8 @@ def test_another_case_still_blocks_and_another_error_still_counts(gate, llm):
     ran, _ = run(gate, llm, config, {0: "FE"})  # one of its verdicts is a failure, the other could not be read
     assert sorted(grade["outcome"] for grade in ran.cases[0]["grades"]) == ["error", "fail", "pass"]
     assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
+    config["tests"][0]["threshold"] = 0.8
+    assert run(gate, llm, config, {0: "FE"})[0].code == 3  # the failure is forgiven, the error is not
 
 
 @pytest.mark.parametrize(

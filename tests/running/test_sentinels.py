@@ -111,9 +111,10 @@ def test_sentinels_are_never_from_the_cache_and_count_in_the_budget(llm, gate):
         assert asked(llm) == 10
     llm.requests.clear()
     needed = gate(config(llm), confirm="").results["budget"]["calls"]
-    for calls, code in ((needed, 3), (needed - 1, 1)):  # where the budget ends among them, none counts
+    for calls, undone in ((needed, False), (needed - 1, True), (needed - 10, True)):  # where the budget ends, none counts
         ran = gate(config(llm), "--max-calls", str(calls), confirm="")
-        assert (ran.code, ran.results["budget"]["calls"]) == (code, calls)
+        assert (ran.code, ran.results["budget"]["calls"], ran.results["sentinels"]["undone"]) == (3, calls, undone)
+        assert ("the run ended before its sentinels were graded" in ran.out) == undone
 
 
 @pytest.mark.parametrize(

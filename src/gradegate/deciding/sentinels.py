@@ -17,6 +17,7 @@ from gradegate.values.result import Grade, Outcome, Row, RuleResult, takes
 LEAST = 5  # verdicts, below which nothing is tested
 _MOVED = Fraction(1, 100)
 _HELD = (0.5, 0.99)
+_UNDONE = "the run ended before its sentinels were graded, so nobody knows whether a grader has moved"
 _CURE = "measure it with `gradegate calibrate`, and write the new figures into the config"
 
 
@@ -48,7 +49,8 @@ def report(asks: Sequence[SentinelAsk], agreement: float) -> SentinelReport | No
         return None
     least = min((it.p for it in graders if it.p is not None), default=None)
     verdicts, agree = sum(it.verdicts for it in graders), sum(it.agree for it in graders)
-    return SentinelReport(verdicts, agree, held(agreement), least, any(it.moved for it in graders), graders)
+    moved, undone = any(it.moved for it in graders), any(ask.undone for ask in asks)
+    return SentinelReport(verdicts, agree, held(agreement), least, moved, graders, undone)
 
 
 def said(check: GraderCheck, agreement: float) -> str:
@@ -64,9 +66,11 @@ def remarks(found: SentinelReport | None) -> list[str]:
     """What every report says of them: sentences."""
     if found is None:
         return []
-    few = [f"the sentinels got {many(found.verdicts, 'verdict')} of no grader {LEAST} or more, so nobody knows whether one has moved"]
-    tested = any(it.p is not None for it in found.graders)
-    return [said(it, found.agreement) for it in found.graders if it.moved] if tested else few
+    if found.undone:
+        return [_UNDONE]
+    if any(it.p is not None for it in found.graders):
+        return [said(it, found.agreement) for it in found.graders if it.moved]
+    return [f"the sentinels got {many(found.verdicts, 'verdict')}, and no grader {LEAST} or more, so nobody knows whether one has moved"]
 
 
 def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
@@ -82,19 +86,19 @@ def ruled(
 
     What it is missed for by other graders, or by code, it is missed for.
     """
-    if found is None or not found.moved or not result.rule.blocking:
+    if found is None or not (found.moved or found.undone) or not result.rule.blocking:
         return result
     asked = {
         it.model for row in rows for place, grade in enumerate(row.grades) if takes(result.rule, row, grade) for it in _asked(row, place)
     }
     moved = [it for it in found.graders if it.moved and it.model in asked]
-    for check in moved:
-        if standing(result.outcome, True, check.lenient) is not result.outcome:
-            models = {it.model for it in moved}
-            if result.outcome is Outcome.FAIL and again([_forgiven(row, models) for row in rows]).outcome is Outcome.FAIL:
-                return result
-            return replace(result, outcome=Outcome.ERROR, reason=said(check, found.agreement))
-    return result
+    doubts = [check for check in moved if standing(result.outcome, True, check.lenient) is not result.outcome]
+    if not doubts and not (found.undone and asked and result.outcome is Outcome.FAIL):
+        return result
+    models = asked if found.undone else {it.model for it in moved}
+    if result.outcome is Outcome.FAIL and again([_forgiven(row, models) for row in rows]).outcome is Outcome.FAIL:
+        return result
+    return replace(result, outcome=Outcome.ERROR, reason=said(doubts[0], found.agreement) if doubts else _UNDONE)
 
 
 def _asked(row: Row, place: int) -> list[Grade]:

@@ -227,12 +227,14 @@ class Confirming:
         priors = self._priors(number, self._histories.of(answer.place))
         bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
         held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
+        broken = any(grades[place].outcome is Outcome.FAIL for place in held)
         held |= {chief(grades, place) for place in held}
         forgiven = {place for place in bad if place not in held and not grades[place].inner}
-        # Where the whole test has one score, all of it is forgiven, or none.
+        # Where the whole test has one score, all of it is forgiven but for errors, or none.
         if answer.job.case.threshold is not None or answer.job.case.scoring:
-            whole = answer.row.outcome is Outcome.FAIL and not held
-            forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner}
+            outcome, _, _ = concluded(answer.job.case, [replace(grade, quarantine="") for grade in grades])
+            whole = outcome is Outcome.FAIL and not broken
+            forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner and place not in held}
         until = quarantine.until.isoformat()
         changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
         row = replace(answer.row, grades=changed)

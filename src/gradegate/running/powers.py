@@ -91,7 +91,7 @@ def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]
 
 def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned], share: float) -> Power:
     """Of a rule that looks at the run and at the base, the figures of whichever leaves less room."""
-    if not rule.blocking or rule.confidence is not None:
+    if not (rule.blocking and rule.judges) or rule.confidence is not None:
         return NO_POWER
     found = [_of_part(part, askable, answers, share) for part in parts_of(rule)]
     return min((it for it in found if it.slack is not None), key=lambda it: it.slack or 0, default=NO_POWER)

@@ -83,7 +83,7 @@ class _Run:
             self._rounds.answers()
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
-            if self._plan.sentinels and not self._no_more() and (self._plan.sentinels.always or self._is_missed(self._gathered)):
+            if self._plan.sentinels and (self._plan.sentinels.always or self._is_missed(self._gathered)):
                 self._ask_sentinels()
 
         self._until_stopped(ask)
@@ -97,6 +97,8 @@ class _Run:
 
     def _ask_sentinels(self) -> None:
         """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
+        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
+        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
         asks: list[tuple[bool, Sequence[Grade]]] = []
 
         def ask(sentinel: tuple[Job, bool]) -> None:
@@ -104,17 +106,15 @@ class _Run:
             answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
             asks.append((label, () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)))
 
-        self._in_threads(ask, self._plan.sentinels.jobs if self._plan.sentinels else ())
+        self._in_threads(ask, jobs)
         self._lost = self._lost[0], self._lost[1] + sum((grade.usage for _, grades in asks for grade in grades), NO_USAGE)
-        for label, grades in asks if not self._no_more() else ():
-            outcome = grades[0].outcome if grades else Outcome.ERROR
-            model = next((grade.model for grade in grades if grade.model), "")
-            self._sentinels.append(SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS))
+        if not self._no_more():
+            self._sentinels = [_sentinel_ask(label, grades) for label, grades in asks]
 
     def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
         def ask() -> None:
             self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
-            if sentinels and not self._no_more():
+            if sentinels:
                 self._ask_sentinels()
 
         self._until_stopped(ask)
@@ -295,3 +295,9 @@ class _Run:
         self._compared.add(group[0])
         for place, answer, row in zip(group, answers, found, strict=True):
             self._answers[place] = replace(answer, row=row)
+
+
+def _sentinel_ask(label: bool, grades: Sequence[Grade]) -> SentinelAsk:
+    outcome = grades[0].outcome if grades else Outcome.ERROR
+    model = next((grade.model for grade in grades if grade.model), "")
+    return SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS)

@@ -132,6 +132,7 @@ class SentinelAsk:
     model: str  # as the reply names it
     label: bool
     passed: bool | None
+    undone: bool = False  # a budget or a signal ended the run before all of them were graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ class SentinelReport:
     p: Annotated[float | None, "Of the grader that is least likely not to have moved; null below 5 verdicts."] = None
     moved: Annotated[bool, "At p of at most 0.01."] = False
     graders: tuple[GraderCheck, ...] = ()
+    undone: Annotated[bool, "The run ended before all of them were graded: none counts, and no rule is missed by these graders."] = False
 
 
 @dataclass(frozen=True, slots=True)
