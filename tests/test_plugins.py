@@ -10,6 +10,7 @@ from gradegate.commands.schema import schema
 from gradegate.grading.grader import GRADERS
 from support.each import each, table
 from support.graded import Script, config, mistakes
+from support.plugins import load_folder
 
 GRADER = table(__file__, "GRADER")
 
@@ -20,7 +21,7 @@ def dropped(tmp_path, monkeypatch):
     folder = tmp_path / "more graders"
     folder.mkdir()
     (folder / "is_short.py").write_text(GRADER)
-    GRADERS.load_folder(folder)
+    load_folder(folder)
 
 
 @each(("assertion", "outcome", "score"), table(__file__, "it_runs_with_options_threshold_and_not"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import pkgutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -63,18 +61,6 @@ class Registry(Generic[T]):
             return plugin
 
         return enter
-
-    def load_folder(self, folder: Path) -> None:
-        """Import every module of a folder that is not part of the package."""
-        for path in sorted(folder.glob("*.py")):
-            if path.stem == "__init__":
-                continue
-            spec = importlib.util.spec_from_file_location(f"gradegate_plugin_{path.stem}", path)
-            if spec is None or spec.loader is None:
-                continue
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module  # where annotations that are kept as text are looked up
-            spec.loader.exec_module(module)
 
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""

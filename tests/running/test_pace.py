@@ -89,6 +89,12 @@ def test_what_was_not_measured_could_not_be_told(gate, priced, prepare, argument
     assert "the cost of fewer than 5 answers was measured here and on a base" in ran.results["rules"][0]["reason"]
 
 
+def test_one_answer_of_the_base_is_beside_one_run_of_a_case(gate, priced):
+    recorded(gate, priced)
+    ran = gate(config(priced, "new", RULE, runs={"of": 3, "pass": 3}), "--baseline", "base.json")
+    assert (len(ran.cases), ran.results["baseline"]["cost"]["compared"]) == (18, 6)
+
+
 def test_what_re_asks_cost_is_not_the_cost_of_an_answer(gate, priced):
     recorded(gate, priced)
     judged = config(priced, "old", RULE, confirm="answers")

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gradegate.asking.provider import PROVIDERS
 from support.fake_llm import FakeLlm
+from support.plugins import load_folder
 
-PROVIDERS.load_folder(Path(__file__).parent.parent / "plugins")
+load_folder(Path(__file__).parent.parent / "plugins")
 
 KINDS = ("embedding", "classification", "moderation")
 

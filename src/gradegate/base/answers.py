@@ -12,7 +12,7 @@ from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_gr
 from gradegate.errors import Origin
 from gradegate.values.figures import many
 from gradegate.values.result import selects
-from gradegate.values.suite import Rule, Runs
+from gradegate.values.suite import Rule
 
 _MOST = 500  # answers to one question among which the nearest is looked for
 
@@ -129,7 +129,10 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
     elif old.recorded != new.recorded:
         yield Found(CHANGED, "its recorded answer is another")
     if new.runs.milder(old.runs):
-        yield Found(WEAKER, _passing(old.runs, new.runs))
+        passed, passes = old.runs, new.runs
+        said = f"passes by {passes.passes} of {many(passes.of, 'run')}, where it took {passed.passes} of {passed.of}"
+        each = (passed.of, passes.of) == (passed.passes, passes.passes)
+        yield Found(WEAKER, f"asked {many(passes.of, 'time')}, not {passed.of}" if each else said)
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else ""
         yield Found(WEAKER, f"in quarantine until {new.quarantine}, where it was{was or ' not in one'}")
@@ -140,12 +143,6 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
 def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:
     """Whether failures only advise for longer."""
     return new.quarantine is not None and (old.quarantine is None or new.quarantine > old.quarantine)
-
-
-def _passing(old: Runs, new: Runs) -> str:
-    if (old.of, new.of) == (old.passes, new.passes):
-        return f"asked {many(new.of, 'time')}, not {old.of}"
-    return f"passes by {new.passes} of {many(new.of, 'run')}, where it took {old.passes} of {old.of}"
 
 
 def _same(old: AnswerTerms, new: AnswerTerms) -> bool:

@@ -50,7 +50,8 @@ def beside(row: Row, base: Row | None) -> Row:
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
     grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
     same = base.definition == row.definition
-    there, took = (base.outcome, base.took) if same else (None, None)
+    there = base.outcome if same else None
+    took = base.took if same and row.run <= 1 else None  # one answer of the base is beside one of the case's runs
     return replace(row, grades=grades, base=there, base_took=took, base_runs=base.runs, base_passed=base.passed)
 
 

@@ -119,7 +119,8 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     decisive = [grade for grade in selected if grade.outcome is end] or selected
     if not decisive:
         return row
-    base = row.base if _is_whole(rule, row) else _together([grade.base for grade in _selected(rule, row)])
+    bases = {grade.base.outcome if grade.base else ERROR for grade in _selected(rule, row)}
+    base = row.base if _is_whole(rule, row) else None if ERROR in bases else FAIL if FAIL in bases else PASS
     compared = any(grade.status or grade.base for grade in selected) or row.base is not None
     first = decisive[0]
     grade = replace(
@@ -146,11 +147,6 @@ def stated(rows: Sequence[Row]) -> list[Row]:
         return [*rows]
     said = {name: getattr(case, name) for name in ("verdict", "runs", "of", "passed", "needed")}
     return [replace(row, **said) for row in rows]
-
-
-def _together(bases: Sequence[Counterpart | None]) -> Outcome | None:
-    outcomes = {base.outcome if base else ERROR for base in bases}
-    return None if ERROR in outcomes else FAIL if FAIL in outcomes else PASS
 
 
 def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequence[Row]) -> str:

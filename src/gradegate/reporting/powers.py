@@ -20,7 +20,9 @@ def line(rule: Rule, it: Power, several: bool) -> str:
 
 def _figures(rule: Rule, it: Power, several: bool) -> str:
     cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
-    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{_limit(rule)}" + (f", {_verb(old, 'fail')} on the base" if old else "")
+    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{_limit(rule)}" + (
+        f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
+    )
     if slack < 0:
         return f"{about}: it is missed already by {many(-slack, 'case')}"
     points = 100 * slack / cases
@@ -49,7 +51,3 @@ def _limit(rule: Rule) -> str:
     if rule.min_pass_rate is not None:
         return f" at {rule.min_pass_rate:g}"
     return "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
-
-
-def _verb(number: int, verb: str) -> str:
-    return f"{number:,} {verb}{'s' if number == 1 else ''}"

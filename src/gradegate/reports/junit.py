@@ -120,7 +120,9 @@ def _parts(decision: Decision) -> Iterator[str]:
         pairs = derived.setdefault((metric.suite, metric.prompt_label, metric.provider), [])
         pairs.append((f"derived {one_line(metric.name, 100)}", worth(metric)))
     for key, members in suites.items():
-        yield from _suite(_title(key, several), members, _properties([*said, *derived.get(key, ())]))
+        file, prompt, provider = (one_line(text, 120) for text in key)
+        title = " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
+        yield from _suite(title, members, _properties([*said, *derived.get(key, ())]))
         said = []
     yield "</testsuites>\n"
 
@@ -166,11 +168,6 @@ def _properties(pairs: Sequence[tuple[str, str]]) -> str:
     for key, value in pairs:
         ET.SubElement(properties, "property", name=key, value=value)
     return ET.tostring(properties, encoding="unicode") + "\n"
-
-
-def _title(key: _Key, several: bool) -> str:
-    file, prompt, provider = (one_line(text, 120) for text in key)
-    return " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
 
 
 def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str, str]:
