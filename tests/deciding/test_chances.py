@@ -23,7 +23,7 @@ from gradegate.deciding.chances import (
     wilson,
     wrong_fail,
 )
-from gradegate.deciding.selfcheck import noisier
+from gradegate.deciding.votes import noisier
 from support.each import each
 
 CONFORMANCE = Path(__file__).parent.parent / "conformance"

@@ -37,7 +37,9 @@ Names = dict[str, dict[str, str]]
     [
         (("configs", "keys.yaml"), Keys),
         (("configs", "sentences.yaml"), Names),
+        (("github", "promptfoo_action.yaml"), Names),
         (("planning", "metrics.yaml"), Names),
+        (("planning", "types.yaml"), dict[str, str]),
         (("asking", "unknown_ids.yaml"), Unserved),
     ],
 )

@@ -5,7 +5,7 @@ Format: ``EvaluateResult`` of promptfoo, ``src/types/index.ts``. A result names 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
@@ -24,12 +24,11 @@ def recognises(row: Map) -> bool:
 
 def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each result. Raises ConfigError."""
-    return fields.each([File(file.name, list(_results(file.rows))) for file in files], _answer)
 
+    def results(rows: Rows) -> list[Map]:
+        return [row for own in rows for row in (own["results"]["results"] if _is_evaluation(own) else [own])]
 
-def _results(rows: Rows) -> Iterator[Map]:
-    for row in rows:
-        yield from row["results"]["results"] if _is_evaluation(row) else [row]
+    return fields.each([File(file.name, results(file.rows)) for file in files], _answer)
 
 
 def _is_evaluation(row: Mapping[str, Any]) -> bool:

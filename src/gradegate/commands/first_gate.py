@@ -7,15 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from gradegate.access.environment import Environment
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
-from gradegate.commands.model_variables import variables_of
 from gradegate.commands.outlook import planned, runner
 from gradegate.commands.questions import Ask, completed
 from gradegate.commands.starter_files import CONFIG, Ground, files, ground
+from gradegate.errors import Origin
 from gradegate.files.creating import create
 from gradegate.files.replacing import Place
 from gradegate.files.workspace import Workspace
+from gradegate.http.client import Client
+from gradegate.planning.bind import Binder
+from gradegate.steps.preparation import with_stand_ins
 from gradegate.values.settings import Settings, graders
+from gradegate.values.suite import ProviderSpec, Suite
 
 _THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
 _ABOUT = {
@@ -101,3 +106,14 @@ def _left(choices: Choices, where: Ground) -> Iterator[str]:
         yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}"
     if choices.workflow and choices.action == ACTION:
         yield "  put the commit of a release of gradegate into the workflow"
+
+
+def variables_of(id_: str, workspace: Workspace, option: str) -> tuple[str, ...]:
+    """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
+    spec = ProviderSpec(id_, origin=Origin(option))
+
+    def build(keys: dict[str, str]) -> None:
+        suite = Suite(option, env=Environment(keys))
+        Binder(suite, workspace, workspace.root, Client(environ={}), {}).provider(spec)
+
+    return tuple(sorted(with_stand_ins(build)[1]))

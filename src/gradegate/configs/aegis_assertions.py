@@ -29,7 +29,9 @@ class MetricAssertion:
 
     def lacks(self, row: RowKeys) -> list[str]:
         """The fields that it needs and a row does not have; an empty output is an answer all the same."""
-        return [name for name in self.entry.needs if _absent(getattr(row, name), name)]
+        given = {name: getattr(row, name) for name in self.entry.needs}
+        texts = {name: value if isinstance(value, list) else [value or ""] for name, value in given.items() if value is not None}
+        return [name for name in given if name not in texts or (name != "output" and not any(text.strip() for text in texts[name]))]
 
     def of(self, row: RowKeys) -> Assertion:
         """The assertion of one row."""
@@ -37,11 +39,6 @@ class MetricAssertion:
         if not field_of_row:
             return self.assertion
         return replace(self.assertion, value=Verbatim(getattr(row, field_of_row)))
-
-
-def _absent(value: Any, name: str) -> bool:
-    texts = value if isinstance(value, list) else [value]
-    return value is None or (name != "output" and not any(text.strip() for text in texts))
 
 
 @dataclass

@@ -6,9 +6,11 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gradegate.deciding.chances import Lead
+from gradegate.deciding.chances import Lead, tail
 from gradegate.deciding.history import MOST_ASKS, Prior, ended
+from gradegate.values.account import ConfirmReport
 from gradegate.values.conversation import NO_USAGE
+from gradegate.values.figures import many, percent
 from gradegate.values.limits import mean
 from gradegate.values.result import Grade, Outcome, Vote
 
@@ -16,6 +18,8 @@ CONTRADICTION = "the grader contradicts itself"
 DISAGREEMENT = "the graders disagree"
 DOUBT = "the asks do not tell a break from flaking"
 RETURN = "the failure comes and goes"
+_LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a hundred
+_FEW = 3  # grades asked again, that may be alike by chance
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
 
 
@@ -137,3 +141,29 @@ def is_contradicted(grade: Grade) -> bool:
 def fails(votes: Iterable[Vote]) -> int:
     """How many votes failed."""
     return sum(vote.outcome is Outcome.FAIL for vote in votes)
+
+
+# --- what asking again came to, held against what it rests on ----------------------------------------------------
+
+
+def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[str]:
+    """What a user should know: sentences. ``asked`` are the grades that were asked again; ``held``: 1 % is."""
+    said = []
+    if report.grades and not held:
+        said.append(
+            f"asking {many(report.grades, 'grade')} again up to a lead of {report.lead} does not hold wrong blocks to 1 %: "
+            f"lower `noise` ({report.noise:g}) or grade less"
+        )
+    if noisier(report.overturned, report.grades, report.noise):
+        said.append(
+            f"the grader changed its mind on {report.overturned:,} of {report.grades:,}: more than `noise` allows "
+            f"({percent(report.noise)}); measure it with `gradegate calibrate`"
+        )
+    if len(asked) >= _FEW and all(len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1 for grade in asked):
+        said.append("asking again changes nothing (temperature 0, a cache): name `second-opinions`")
+    return said
+
+
+def noisier(overturned: int, grades: int, noise: float) -> bool:
+    """Whether so many overturned grades are too many for a grader with that noise."""
+    return overturned > 0 and tail(overturned, grades, noise) < _LIKELY

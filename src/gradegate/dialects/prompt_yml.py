@@ -27,6 +27,7 @@ _OTHERS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", 
 _OWN = frozenset({"model", "modelParameters", "testData", "evaluators"})
 _OPTIONS = {"maxTokens": "max_tokens", "topP": "top_p"}
 _VENDORS = {"openai": "openai:chat", "mistral-ai": "mistral", "xai": "xai"}
+_UNSERVED = "name what answers in its place: `provider` (--provider PROVIDER:MODEL)"
 PASSING = "every case passes"
 
 
@@ -134,12 +135,13 @@ def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
         for assertion in _assertions(evaluator, desk.line("evaluators", number), len(models) > 1, desk)
     )
     messages = [message.model_dump() for message in keys.messages]
+    unserved = f"`{keys.model}` was served by GitHub Models, which closed in July 2026"
     return Suite(
         file=desk.file,
         description=keys.description or keys.name,
         prompts=(PromptSpec(json.dumps(messages, ensure_ascii=False), keys.name, desk.line("messages")),),
         targets=_target(keys, desk),
-        targetless=None if _id(keys.model) else _unserved(keys.model, desk.line("model")),
+        targetless=None if _id(keys.model) else Mistake(unserved, desk.line("model"), _UNSERVED),
         cases=tuple(_case(row, number, assertions, desk) for number, row in enumerate(keys.test_data)),
         policy=Policy((Rule(PASSING, every_case=True, suite=desk.file),)),
         graders=graders,
@@ -174,11 +176,6 @@ def _id(model: str) -> str:
     """The provider that serves ``vendor/model`` today; empty where none has it under that name."""
     vendor, _, name = model.partition("/")
     return f"{_VENDORS[vendor]}:{name}" if vendor in _VENDORS and name else ""
-
-
-def _unserved(model: str, origin: Origin) -> Mistake:
-    what = f"`{model}` was served by GitHub Models, which closed in July 2026"
-    return Mistake(what, origin, "name what answers in its place: `provider` (--provider PROVIDER:MODEL)")
 
 
 def _model(evaluator: EvaluatorKeys) -> str:

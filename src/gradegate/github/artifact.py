@@ -39,9 +39,8 @@ FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
-_LAST = struct.Struct(
-    "<4s4H2LH"
-)  # the last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment
+# The last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment.
+_LAST = struct.Struct("<4s4H2LH")
 _LISTED = 512  # bytes that the list of our files takes at most
 _WORKFLOW = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL)
 
@@ -153,7 +152,9 @@ class _Source:
         """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
         refused = []
         for run in self._runs():
-            artifact = self._artifact(run)
+            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")["artifacts"]
+            own = (it for it in map(_Artifact.model_validate, listed) if it.name == self.name)
+            artifact = max(own, key=lambda it: it.id, default=None)  # of several attempts the last
             if artifact is None:
                 continue
             origin = f"run {run.id} of {self.branch} (commit {run.head_sha[:7]})"
@@ -172,11 +173,6 @@ class _Source:
             reply = self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}")
             found += map(_Run.model_validate, reply["workflow_runs"])
         return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
-
-    def _artifact(self, run: _Run) -> _Artifact | None:
-        reply = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")
-        listed = map(_Artifact.model_validate, reply["artifacts"])
-        return max((it for it in listed if it.name == self.name), key=lambda it: it.id, default=None)  # of several attempts the last
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""

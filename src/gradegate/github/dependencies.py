@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -95,7 +95,9 @@ class Filter:
         except (GradegateError, OSError, ValueError) as e:
             return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
         if touched:
-            return "", f"The run depends on {_listed(touched)}, which the pull request changes"
+            names = [one_line(path, 100) for path in touched]
+            more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
+            return "", f"The run depends on {', '.join(names[:SHOWN])}{more}, which the pull request changes"
         files = "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
         return f"no case depends on the {len(changed.paths):,} {files}", ""
 
@@ -173,9 +175,3 @@ def _pattern(written: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*/|\*\*|\*)", written.rstrip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
     return re.compile("".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
-
-
-def _listed(paths: Iterable[str]) -> str:
-    names = [one_line(path, 100) for path in paths]
-    more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more

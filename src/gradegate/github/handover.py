@@ -36,14 +36,11 @@ def _read(environ: Mapping[str, str], name: str) -> dict[str, str]:
         values = None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise ConfigError.at(f"{name} is no JSON object of texts", None, "leave it to action.yml, which sets it")
-    wrong = next((key for key, text in values.items() if not _can_be_set(key, text)), None)
+    # What the system takes for a variable; what a workflow passes on from an event may hold any sign.
+    unfit = (key for key, text in values.items() if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text)
+    wrong = next(unfit, None)
     if wrong is not None:
         where = "`with`" if name == INPUTS else "`env`"
         what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
         raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
     return values
-
-
-def _can_be_set(name: str, text: str) -> bool:
-    """Whether the system takes it: what a workflow passes on from an event may hold any sign."""
-    return bool(name) and "=" not in name and "\0" not in name + text and encodable(name + text) == name + text

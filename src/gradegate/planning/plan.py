@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.configs import idle
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -18,12 +19,15 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.models import prices
 from gradegate.planning.planner import Planner
-from gradegate.planning.quarantine import quarantines
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
 from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.figures import many
 from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.values.suite import Note
+from gradegate.values.suite import Case, Note, Quarantine
+
+_SOON = 7  # days before its end from which reports say that a quarantine ends
+_NAMED = 20  # tests in quarantine that a note names
 
 
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
@@ -58,7 +62,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
         passed = idle.notes([*located.suite.idle, *dict.fromkeys(binder.idle)])
         notes += [*located.suite.notes, *passed, *planner.notes]
-    notes += quarantines(jobs)
+    notes += _quarantines(jobs)
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
@@ -97,3 +101,26 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         also = f" (also at {', '.join(others[:5])}{more})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
+
+
+# --- quarantine ---------------------------------------------------------------------------------------------------
+
+
+def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
+    """A note for each day on which a quarantine ends, at the first of its tests."""
+    cases = {(job.suite, job.number): job.case for job in jobs if job.case.quarantine}
+    by_day: dict[Quarantine, list[Case]] = {}
+    for case in cases.values():
+        if case.quarantine:
+            by_day.setdefault(case.quarantine, []).append(case)
+    for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
+        names = ", ".join(f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED])
+        more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
+        yield Note(f"{_quarantined(quarantine)}: {names}{more}", together[0].origin)
+
+
+def _quarantined(quarantine: Quarantine) -> str:
+    if not quarantine.in_force:
+        return f"the quarantine ended on {quarantine.until}, so these tests count again; mend them, and remove `flaky`"
+    ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
+    return f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from gradegate.errors import ConfigError
@@ -13,28 +14,6 @@ from gradegate.registry import near, plain
 from gradegate.values.suite import Assertion
 
 SET = "assert-set"
-# Types that no tool has and that configs name all the same: what they mean here.
-_MEANT = {
-    "is_string": "empty is-empty not-empty",
-    "word-count": "min-length max-length length words token-count min-words max-words",
-    "is-json": "valid-json json is-valid-json json-schema json-schema-valid is-json-schema valid_json",
-    "contains-json": "contains-json-property json-property has-json",
-    "answer-relevance": "relevance relevancy",
-    "llm-rubric": "rubric llm-judge llm-grade llm_judge model-graded model-graded-rubric judge tone style helpfulness "
-    "coherence quality correctness safety completeness politeness language",
-    "factuality": "factual fact-check facts",
-    "similar": "similarity embedding-similarity cosine-similarity",
-    "javascript": "js",
-    "python": "py",
-    "equals": "eq equal exact exactly is",
-    "regex": "matches match pattern matches-regex ends-with endswith not-null",
-    "contains": "includes include has substring",
-    "starts-with": "startswith begins-with",
-    "latency": "response-time duration max-latency time",
-    "cost": "price max-cost",
-    "moderation": "is-toxic harmful",
-}
-_SAME = {plain(wrong): right for right, names in _MEANT.items() for wrong in names.split()}
 # How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
 # Before small letters that run on (`notice`) it is none, unless a type follows.
 _NOT = re.compile(r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)")
@@ -43,6 +22,12 @@ _HOW = {
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
     "is-json": ", with a JSON Schema as `value` where one is meant",
 }
+
+
+@cache
+def _same() -> Mapping[str, str]:
+    """Types that no tool has and that configs name all the same, with the types that they mean here."""
+    return {plain(wrong): right for right, names in table("planning", "types.yaml").items() for wrong in names.split()}
 
 
 _OWN_WORDS = "`gradegate list` has all; what has no type of its own, `llm-rubric` judges in your words"
@@ -79,16 +64,16 @@ def _denied(written: str) -> str:
     Its own name would turn the check into its opposite.
     """
     match = _NOT.fullmatch(written)
-    if match is None or written.startswith("not-") or plain(written) in _SAME:
+    if match is None or written.startswith("not-") or plain(written) in _same():
         return ""
     base = match["base"]
-    return _respelled(base) or _SAME.get(plain(base)) or near(base, [*GRADERS.names(), SET])
+    return _respelled(base) or _same().get(plain(base)) or near(base, [*GRADERS.names(), SET])
 
 
 def _meant(written: str, base: str) -> str:
     """What a type is meant for: as a whole, such as ``not-empty``, or as the opposite of what ``base`` is meant for."""
-    opposite = "not-" if base != written and plain(written) not in _SAME else ""
-    same = _SAME.get(plain(written)) or _SAME.get(plain(base)) or ""
+    opposite = "not-" if base != written and plain(written) not in _same() else ""
+    same = _same().get(plain(written)) or _same().get(plain(base)) or ""
     others = {spelled(it.name): it for it in known()}
     close = same or near(base, [*GRADERS.names(), SET, *others])
     if close in others and close not in GRADERS.names():

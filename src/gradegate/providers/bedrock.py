@@ -22,7 +22,7 @@ from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
 from gradegate.asking.wire import base_url, must_be, need_model, own_headers, price
 from gradegate.http.headers import Headers, bearer
-from gradegate.http.tokens import Minted, Token
+from gradegate.http.tokens import Token
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
@@ -95,13 +95,10 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
-    return Headers(own, token=_token(setting, url, region, credentials or _credentials(setting)))
-
-
-def _token(setting: Setting, url: str, region: str, credentials: Credentials) -> Minted:
+    signing = credentials or _credentials(setting)
     if not Vendor(forms=VENDOR.forms).serves(url):
         raise strayed(setting, "one that AWS credentials sign goes", url, f"set {_KEY}, or `apiKey` in its config")
-    return setting.client.tokens.of((region, credentials), lambda: Token(signed_key(credentials, region), SECONDS))
+    return Headers(own, token=setting.client.tokens.of((region, signing), lambda: Token(signed_key(signing, region), SECONDS)))
 
 
 def _credentials(setting: Setting) -> Credentials:

@@ -78,7 +78,9 @@ class Web(Provider):
             self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}
             self.url = base_url(setting, self._address(), whole=True)
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
-                cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
+                cure, base = "put {{prompt}} into `body`, `url` or `queryParams`", self.url.removesuffix("/chat/completions")
+                if base.endswith("/v1") or base != self.url:  # a server with OpenAI's API may have been meant
+                    cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
             self._extract: Extract | Computed = parse(config.get("transformResponse") or config.get("responseParser"))
             written = config.get("transformRequest")
@@ -172,12 +174,6 @@ class Web(Provider):
             shown = "nothing" if made is None else f"no value ({made})"
             raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
         return made
-
-
-def _or_openais(url: str) -> str:
-    """What else the address alone of a server with OpenAI's API may have been meant for."""
-    base = url.removesuffix("/chat/completions")
-    return f", or write openai:chat:MODEL with `apiBaseUrl: {base}`" if base.endswith("/v1") or base != url else ""
 
 
 def _usage(answer: Response) -> Usage:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from gradegate.reporting.account import of, saved, took, worth
 from gradegate.reporting.explain import explain
-from gradegate.reporting.failing import why
+from gradegate.reporting.failing import flaky, why
 from gradegate.reporting.findings import Effect, Finding, sort, told
-from gradegate.reporting.flaky import flaky
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     EFFECTS,

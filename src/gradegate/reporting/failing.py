@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradegate.reporting.findings import Effect, Finding
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.reporting.wording import called, remarks, said, scored
+from gradegate.reporting.wording import called, name, remarks, said, scored
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
 
+_LEAST = 10  # votes from which anything is said of a case
+_ALWAYS = 0.95  # a share of failing asks above which a case is broken there
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
@@ -106,3 +109,18 @@ def effect(finding: Finding) -> str:
 def is_fixed(row: Row) -> bool:
     """Whether a case failed on the base and does not any more."""
     return row.outcome is Outcome.PASS and standing(row) == FIXED
+
+
+def flaky(rows: Iterable[Row]) -> list[str]:
+    """A line for each, the worst first: ``refunds: llm-rubric: flaky: 14 of 60 asks fail on the default branch``."""
+    found = []
+    for row in rows:
+        for grade in row.grades:
+            past = grade.history
+            votes = past.fails + past.passes if past else 0
+            share = past.fails / votes if past and votes >= _LEAST else 0.0
+            if past and (past.flaky or share > _ALWAYS):
+                word = "flaky" if past.flaky else "broken"
+                said = f"{word}: {past.fails} of {many(votes, 'ask')} fail on the default branch"
+                found.append((-share, f"{name(row)}: {called(grade.assertion)}: {said}"))
+    return [line for _, line in sorted(found, key=lambda item: item[0])]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from gradegate.reporting import agent, headline
 from gradegate.reporting.account import provenance, saved, took, worth
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
+from gradegate.reporting.failing import flaky
 from gradegate.reporting.findings import Effect, Finding, sort, told
-from gradegate.reporting.flaky import flaky
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
 from gradegate.reporting.powers import line as power
@@ -41,14 +41,10 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     first = headline.opened(decision, links)
     head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = (
-        said
-        + _rules(decision, scope, form)
-        + _unseen(decision, scope, form)
-        + _flaky(decision, form)
-        + _derived(decision.run.derived, scope, form)
-        + _foot(decision, form)
-    )
+    foot = said + _rules(decision, scope, form) + _unseen(decision, scope, form)
+    if flakes := [f"- {inline(line, 300)}\n" for line in flaky(decision.run.rows)]:
+        foot += _table(f"Flaky on the default branch: {many(len(flakes), 'case')}", flakes, "more case", form)
+    foot += _derived(decision.run.derived, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
     # A line for each case is worth more than all else, and a shorter one where they would not fit.
@@ -174,11 +170,6 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
     columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
     lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
     return _table(many(len(metrics), "derived metric"), lines, "more metric", form)
-
-
-def _flaky(decision: Decision, form: PageForm) -> str:
-    lines = [f"- {inline(line, 300)}\n" for line in flaky(decision.run.rows)]
-    return _table(f"Flaky on the default branch: {many(len(lines), 'case')}", lines, "more case", form) if lines else ""
 
 
 def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:

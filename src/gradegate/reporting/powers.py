@@ -20,7 +20,9 @@ def line(rule: Rule, it: Power, several: bool) -> str:
 
 def _figures(rule: Rule, it: Power, several: bool) -> str:
     cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
-    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{_limit(rule)}" + (
+    limit = "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
+    limit = limit if rule.min_pass_rate is None else f" at {rule.min_pass_rate:g}"
+    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{limit}" + (
         f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     )
     if slack < 0:
@@ -45,9 +47,3 @@ def warnings(it: Power) -> Iterator[str]:
         yield f"noise alone blocks {chance(often)} of runs: set `runs`, a rate or `confirm`"
     if (it.five_points or 0.0) < _POWER:
         yield f"{it.drop:,} of {many(it.cases or 0, 'case')} may break unseen"
-
-
-def _limit(rule: Rule) -> str:
-    if rule.min_pass_rate is not None:
-        return f" at {rule.min_pass_rate:g}"
-    return "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"

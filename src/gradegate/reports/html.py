@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,9 +13,8 @@ from gradegate.reporting.case_view import CaseView, took, view
 from gradegate.reporting.charts import histogram, shares
 from gradegate.reporting.choices import choices
 from gradegate.reporting.distribution import spreads
-from gradegate.reporting.failing import beside, is_fixed
-from gradegate.reporting.findings import Effect, Finding, effects
-from gradegate.reporting.flaky import flaky
+from gradegate.reporting.failing import beside, flaky, is_fixed
+from gradegate.reporting.findings import Effect, effects
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
@@ -71,18 +70,13 @@ def _sections(decision: Decision) -> list[Section]:
             which.value,
             wording.EFFECTS[which].words,
             len(cases),
-            _views(cases),
+            # Each is made when the page comes to it, so that not all are in memory.
+            (view(at + 1, it, compare=count < _COMPARED) for count, (at, it) in enumerate(islice(cases, _MOST))),
             max(0, len(cases) - _MOST),
             which is first and which is not Effect.NONE,
         )
         for which, cases in found.items()
     ]
-
-
-def _views(cases: Iterable[tuple[int, Finding]]) -> Iterator[CaseView]:
-    """Each is made when the page comes to it, so that not all are in memory."""
-    for count, (place, finding) in enumerate(islice(cases, _MOST)):
-        yield view(place + 1, finding, compare=count < _COMPARED)
 
 
 def _beside(case: CaseView) -> str:

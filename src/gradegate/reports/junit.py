@@ -18,9 +18,9 @@ from junit_xml import TestCase, TestSuite
 
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
+from gradegate.reporting.failing import flaky
 from gradegate.reporting.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reporting.findings import told as told_rows
-from gradegate.reporting.flaky import flaky
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.deciding import selfcheck
 from gradegate.deciding.history import Prior
 from gradegate.deciding.runs import stated
-from gradegate.deciding.votes import Standing, undone
+from gradegate.deciding.votes import Standing, doubts, undone
 from gradegate.deciding.waves import Opened, Waves
 from gradegate.deciding.waves import Place as Grades
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
@@ -337,7 +336,7 @@ class Confirming:
     def doubts(self) -> list[str]:
         """What the asks say against `noise`, and against asking the same grader again."""
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
-        return [*selfcheck.doubts(self.report(), list(self._asked_again()), held), *self._unneeded()]
+        return [*doubts(self.report(), list(self._asked_again()), held), *self._unneeded()]
 
     def _left(self, number: int) -> Iterator[tuple[int, Grade]]:
         """The open grades of an answer that fail, with their positions; what a set tolerates of its members does not."""

@@ -83,17 +83,14 @@ class _Run:
             self._rounds.answers()
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
-            if self._plan.sentinels and (self._plan.sentinels.always or self._is_missed(self._gathered)):
+            rules = decide(self._gathered.result("", self._account()), self._plan.policies).rules if self._plan.sentinels else ()
+            missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in rules)
+            if self._plan.sentinels and (self._plan.sentinels.always or missed):
                 self._ask_sentinels()
 
         self._until_stopped(ask)
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
-
-    def _is_missed(self, gathered: Gathered) -> bool:
-        """Whether a blocking rule is, as things stand."""
-        decision = decide(gathered.result("", self._account()), self._plan.policies)
-        return any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
 
     def _ask_sentinels(self) -> None:
         """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""

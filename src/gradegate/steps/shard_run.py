@@ -19,7 +19,7 @@ from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.records import OpenRecord, answer_record, asked_of, row_in
 from gradegate.steps.split import jobs_of
-from gradegate.values.result import Outcome, Row
+from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
 
 
@@ -66,7 +66,11 @@ def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Re
     answers = [_answer(plan, askable, it) for it in mine]
     beside = Beside.of(plan, askable, reask, {})
     if beside is not None:
-        paired = {it.case: _counterpart(plan, of, beside.paired.get(it.case)) for it, of in zip(answers, mine, strict=True)}
+        paired = {it.case: beside.paired.get(it.case) for it in answers}
+        for of, it in zip(mine, answers, strict=True):
+            if of.other is not None:
+                other = plan.jobs[of.answer.place + 1]
+                paired[it.case] = row_in(of.other, other, of.answer.repeat, other)
         beside = replace(beside, paired=paired)
     return Confirming(askable, answers, reask, Histories(plan, askable), beside, recorder)
 
@@ -84,8 +88,3 @@ def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
     if not {n for n, _ in askable.of(job) if asked.row.grades[n].outcome is Outcome.FAIL}.issuperset(it.positions):
         raise Damaged(f"answer {place} has no such open grade")
     return Answer(job, asked.row, (place, repeat), asked.transcript)
-
-
-def _counterpart(plan: Plan, it: OpenRecord, recorded: Row | None) -> Row | None:
-    other = it.answer.place + 1
-    return recorded if it.other is None else row_in(it.other, plan.jobs[other], it.answer.repeat, plan.jobs[other])
