@@ -102,7 +102,7 @@ def ruled(
 
 
 def _asked(row: Row, place: int) -> list[Grade]:
-    """The grades that models gave, of the one at a place: itself, or the members of a set. A model that names itself nowhere is one, too."""
+    """The grades that models gave, of the one at a place: itself, or the members of a set. A model may name itself nowhere."""
     grade = row.grades[place]
     grades = [row.grades[inner] for inner in members(row.grades, place)] if grade.assertion.is_set else [grade]
     return [it for it in grades if it.model or it.usage.calls or it.usage.cached]
