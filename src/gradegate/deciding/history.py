@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradegate.values.history import PastRun
+from gradegate.values.history import LEAST, PastRun
 
-LEAST = 10  # votes from which a history is used
 MOST_VOTES = 60  # of the newest runs that count
 MOST_ASKS = 20  # of a grade with a history
 MOST_RUNS = 200  # of one grade that a file keeps

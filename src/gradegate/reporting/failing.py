@@ -14,8 +14,6 @@ from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNST
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
 
-_LEAST = 10  # votes from which anything is said of a case
-_ALWAYS = 0.95  # a share of failing asks above which a case is broken there
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
@@ -117,10 +115,8 @@ def flaky(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         for grade in row.grades:
             past = grade.history
-            votes = past.fails + past.passes if past else 0
-            share = past.fails / votes if past and votes >= _LEAST else 0.0
-            if past and (past.flaky or share > _ALWAYS):
-                word = "flaky" if past.flaky else "broken"
-                said = f"{word}: {past.fails} of {many(votes, 'ask')} fail on the default branch"
-                found.append((-share, f"{name(row)}: {called(grade.assertion)}: {said}"))
+            if past and (past.flaky or past.broken):
+                votes = past.fails + past.passes
+                said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} fail on the default branch"
+                found.append((-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}"))
     return [line for _, line in sorted(found, key=lambda item: item[0])]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+LEAST = 10  # votes from which a history is used, and anything is said of a case
+
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
@@ -50,6 +52,11 @@ class PastVotes:
     model: Annotated[str, "The model that gave this run's first vote, as its reply names it."] = ""
     flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
     bayes_factor: Annotated[float | None, "How much likelier this run's votes are if the case is broken; null where L decides."] = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether, of at least 10 votes, more than 95 % fail."""
+        return not self.flaky and self.fails > self.passes and self.fails + self.passes >= LEAST
 
     @property
     def before(self) -> str:
