@@ -44,12 +44,14 @@ FEDERATION = Federation(
     form=True,
 )
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
+_IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -67,6 +69,7 @@ class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
