@@ -5,7 +5,7 @@ config with one test, `cases` for so many of it (`<n>` is the number of each, `b
 file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
 `then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
 item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other), `sent` with
@@ -17,8 +17,10 @@ In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` an
 value or words of `cells.WORDS`.
 """
 
+import functools
 import itertools
 import json
+import operator
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +37,7 @@ from support.each import tables
 from support.vendors import made
 
 KEYS = {"config", "without", "test", "assert", "cases", "but", "name", "files", "env", "constants", "run", "command", "confirm", "llm"}
-OWN = {"expect", "keep"}  # of one run, and not of those before and after it
+OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
 KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
 
@@ -109,10 +111,12 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     name, config = scene.get("name", "promptfooconfig.yaml"), scene["config"]
     if isinstance(config, Mapping):
         test = {**scene.get("test", {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
-        tests = [laid(filled(test, {"n": n}), scene.get("but", {}).get(n, {})) for n in range(scene.get("cases", 1))] if test else []
+        tests = [laid(filled(test, {"n": n}), (scene.get("but") or {}).get(n, {})) for n in range(scene.get("cases", 1))] if test else []
         config = {key: it for key, it in {**config, **({"tests": tests} if test else {})}.items() if key not in scene.get("without", ())}
     for file, content in (written := {name: config, **scene.get("files", {})}).items():
         write(folder / file, content)
+    for file, values in scene.get("edit", {}).items():
+        edit(folder / file, values)
     if re.search(r"<(id|case)\d+>", str(scene)):
         assert cli.main(["cases", name, "-o", "cases.jsonl"]) == 0
         cases = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
@@ -130,7 +134,8 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     left["grades"] = [grade for case in left.get("cases", ()) for grade in case["grades"]]
     for copy, file in scene.get("keep", {}).items():
         (folder / copy).parent.mkdir(parents=True, exist_ok=True)
-        (folder / copy).write_bytes((folder / file).read_bytes())
+        if (folder / file).exists():
+            (folder / copy).write_bytes((folder / file).read_bytes())
     if llm:
         left["requests"] = [{"path": path, "body": body, "headers": headers} for path, body, headers in llm.requests]
         left |= {"prompts": llm.prompts, "models": [body.get("model") for body in llm.bodies], "requested": len(llm.requests)}
@@ -149,6 +154,15 @@ def write(path: Path, content: Any) -> None:
         content = json.dumps(content, indent=1) if path.suffix == ".json" else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     if content is not None:
         path.write_text(content, encoding="utf-8", newline="")
+
+
+def edit(path: Path, values: Mapping[str, Any]) -> None:
+    """Put values at paths of a JSON file."""
+    whole = json.loads(path.read_text())
+    for place, value in values.items():
+        *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
+        functools.reduce(operator.getitem, steps, whole)[last] = value
+    path.write_text(json.dumps(whole))
 
 
 def script(written: Any) -> Callable[[str, dict], Any]:
