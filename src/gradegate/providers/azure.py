@@ -9,6 +9,7 @@ https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
@@ -49,6 +50,7 @@ _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
+    siblings: Mapping[str, str] = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
     vendor = _VENDOR
 
