@@ -4,7 +4,7 @@ A scene is laid over `base` (or what `like` names), key by key. Its keys: `confi
 config with one test, `name` of its file, `files`, `env`, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model
 says: a text, a value that is sent as JSON, or a list: the first whose `when` is in the request, else one after another) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `then` are
-more runs in the same folder, which expect something of their own. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+more runs in the same folder, which expect something of their own. `<llm>` is a provider, `<base>` its address (`<root>` without `/v1`), `<id0>` the id of the first case that is planned.
 
 In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `requested`,
 `written` files, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a value or words of `cells.WORDS`.
@@ -81,11 +81,11 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     """Run it, and say what did not come as it should."""
     assert scene.keys() <= KEYS, scene.keys() - KEYS
     begin()
-    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>", str(scene)) else None
+    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>|<root>", str(scene)) else None
     if llm:
         llm.requests.clear()
         llm.reply = script(scene.get("llm", "ok"))
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base})
+        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1")})
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
     name, config = scene.get("name", "promptfooconfig.yaml"), scene["config"]
