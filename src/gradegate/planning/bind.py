@@ -46,8 +46,8 @@ class Binder:
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
-        if spec is UNREAD:
-            raise ConfigError
+        if spec is UNREAD or spec.wrong:
+            raise ConfigError(*[spec.wrong] if spec.wrong else [])
         if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
             self.bound[id(spec)] = spec, self._provider(spec)
         return self.bound[id(spec)][1]
@@ -186,7 +186,7 @@ class Binder:
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
-        if spec.config or spec.env:
+        if spec.config or spec.env or not spec.id:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)

@@ -53,6 +53,7 @@ FEDERATION = Federation(
 )
 _RUN = ("temperature", "top_p", "tool_resources", "tool_choice", "tools", "instructions")
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
+_IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
 class AzureChat(ChatModel):
@@ -60,6 +61,7 @@ class AzureChat(ChatModel):
 
     siblings: Mapping[str, str] = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -77,6 +79,7 @@ class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
