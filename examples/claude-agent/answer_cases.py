@@ -9,7 +9,7 @@ from agent import OPTIONS
 from claude_agent_sdk import AssistantMessage, ResultMessage, TextBlock, ToolResultBlock, ToolUseBlock, UserMessage, query
 
 
-def part(block) -> dict | None:
+def part(block: object) -> dict | None:
     """A block as Anthropic's API writes it. Thinking is no part of an answer."""
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
@@ -39,13 +39,12 @@ async def answered(case: dict) -> dict:
     return {**line, "messages": messages} if "output" in line else {**line, "error": "the agent came to no end"}
 
 
-async def main(cases: str, answers: str) -> None:
+def main(cases: str, answers: str) -> None:
     """Answer the cases of one file into another, one after another."""
     lines = Path(cases).read_text(encoding="utf-8").splitlines()
     with Path(answers).open("w", encoding="utf-8") as file:
-        for line in lines:
-            file.write(json.dumps(await answered(json.loads(line))) + "\n")
+        file.writelines(json.dumps(asyncio.run(answered(json.loads(line)))) + "\n" for line in lines)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -4,12 +4,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from graph import build
 from langchain_core.messages import convert_to_openai_messages
 
 
-def answered(graph, case: dict) -> dict:
+def answered(graph: Any, case: dict) -> dict:
     """One line of answers.jsonl. What goes wrong is an error of its case, and not of the others."""
     started = time.monotonic()
     try:

@@ -1,6 +1,7 @@
 """An application made with LangGraph: a model and its tool in a loop; yours may have any nodes."""
 
 import os
+from typing import Any
 
 from langchain.chat_models import init_chat_model
 from langchain_core.tools import tool
@@ -16,7 +17,7 @@ def price_of(item: str) -> str:
     return str(PRICES.get(item, "not sold here"))
 
 
-def build():
+def build() -> Any:
     """The compiled graph. The model is named by the environment: MODEL=openai:NAME."""
     model = init_chat_model(os.environ["MODEL"]).bind_tools([price_of])
 
