@@ -179,7 +179,7 @@ class _Run:
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
-        return Gathered.of(self._plan, self._askable, self._reask, self._rounds)
+        return Gathered.of(self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds)
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.planning.job import Plan
 from gradegate.replies.parts import Damaged
 from gradegate.reporting.redact import conceal
 from gradegate.results.mapping import written
 from gradegate.running.askable import Askable
-from gradegate.running.base_grades import Beside
-from gradegate.running.conclusion import Account
-from gradegate.running.confirm import Answer, Confirming
-from gradegate.running.histories import Histories
+from gradegate.running.conclusion import Account, Gathered
+from gradegate.running.confirm import in_portions
+from gradegate.running.portions import Portions
+from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.run import Watch, first_asks, further_asks
-from gradegate.steps.playback import Recorder
+from gradegate.steps.book import AnswerRow, AsksRow, Book
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import OpenRecord, answer_record, asked_of, row_in
 from gradegate.steps.split import jobs_of
+from gradegate.values.conversation import NO_USAGE
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
 
@@ -27,7 +26,7 @@ from gradegate.values.settings import Settings
 class Found:
     """What a shard found: the lines of its part after the header, with how many answers and failures they hold."""
 
-    lines: Sequence[str]
+    lines: Iterable[str]
     answers: int
     failed: int
     stopped: str
@@ -35,56 +34,42 @@ class Found:
 
 def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
     """Ask the shard's jobs once."""
-    plan = prepared.plan
-    only = jobs_of(plan.jobs, settings.shard or (1, 1))
-    asked, account = first_asks(plan, prepared.client, settings.reask, only, watch, sentinels=(settings.shard or (1, 1))[0] == 1)
+    plan, shard = prepared.plan, settings.shard or (1, 1)
+    asked, account = first_asks(plan, prepared.client, settings.reask, jobs_of(plan.jobs, shard), watch, sentinels=shard[0] == 1)
     failed = sum(it.row.outcome is Outcome.FAIL for it in asked.values())
-    records = (answer_record(place, it, plan.jobs[place[0]], prepared.hide) for place, it in asked.items())
-    return _found(prepared, records, account, len(asked), failed)
+    rows = (AnswerRow.line_of(place, it, plan.jobs[place[0]], prepared.hide) for place, it in asked.items())
+    return Found(with_account(rows, account, prepared), len(asked), failed, account.stopped)
 
 
-def further_round(prepared: Prepared, settings: Settings, opened: Sequence[OpenRecord]) -> Found:
+def further_round(prepared: Prepared, settings: Settings, rows: Sequence[AnswerRow]) -> Found:
     """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
+    book, plan, askable = Book(prepared.plan), prepared.plan, Askable(prepared.plan)
+    planned = {(index, repeat) for index, job in enumerate(plan.jobs) for repeat in range(job.repeats)}
     number, of = settings.shard or (1, 1)
-    mine = opened[number - 1 :: of]
-    recorder = Recorder([(it.answer.place, it.answer.repeat) for it in mine], prepared.hide)
-    confirming = _confirming(prepared.plan, mine, settings.reask, recorder)
-    places = [(index, position) for index, it in enumerate(mine) for position in it.positions]
-    account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places)
-    return _found(prepared, recorder.records, account, len(mine), len(places))
+    mine = {(row.place, row.repeat): row.open for row in [row for row in rows if row.open][number - 1 :: of]}
+    for row in rows:
+        place = row.place, row.repeat
+        if place in mine or not row.open:  # an answer of the base
+            book.add_answer(row, planned, "the plan")
+            if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
+                raise Damaged(f"answer {row.place} has no such open grade")
+    said: list[Asking] = []
+
+    def pursue(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+        said.extend(askings)  # what was said before a signal was paid for
+        in_portions(askings, portions, stopped)
+
+    confirming = Gathered.of(plan, askable, settings.reask, book.asked, None, pursue).confirming
+    wave = [(number, position) for number, place in enumerate(confirming.places) for position in mine.get(place, ())]
+    account = further_asks(plan, prepared.client, settings.reask, confirming, wave)
+    lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
+    lines = with_account((AsksRow.line_of(it, prepared.hide) for it in said), replace(account, lost=lost), prepared)
+    return Found(lines, len(mine), len(wave), account.stopped)
 
 
-def _found(prepared: Prepared, records: Iterable[str], account: Account, answers: int, failed: int) -> Found:
+def with_account(rows: Iterable[str], account: Account, prepared: Prepared) -> Iterator[str]:
+    """The rows of a file, and the line that follows them."""
+    yield from rows
     plan = prepared.shown_plan
     shown = replace(account, problems=conceal(account.problems, prepared.hide))
-    last = written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
-    return Found([*records, last], answers, failed, account.stopped)
-
-
-def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Recorder) -> Confirming:
-    askable = Askable(plan)
-    answers = [_answer(plan, askable, it) for it in mine]
-    beside = Beside.of(plan, askable, reask, {})
-    if beside is not None:
-        paired = {it.case: beside.paired.get(it.case) for it in answers}
-        for of, it in zip(mine, answers, strict=True):
-            if of.other is not None:
-                other = plan.jobs[of.answer.place + 1]
-                paired[it.case] = row_in(of.other, other, of.answer.repeat, other)
-        beside = replace(beside, paired=paired)
-    return Confirming(askable, answers, reask, Histories(plan, askable), beside, recorder)
-
-
-def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
-    """An answer whose failures are asked again. Raises Damaged where the plan has none, or where a grade is not open."""
-    place, repeat = it.answer.place, it.answer.repeat
-    planned = plan.jobs[place] if place < len(plan.jobs) else None
-    if planned is None or planned.of_base or repeat >= planned.repeats:
-        raise Damaged(f"the plan has no answer {place}")
-    if it.other is not None and not any(job.of_base for job in plan.jobs[place + 1 : place + 2]):
-        raise Damaged(f"the base has no answer {place}")
-    asked = asked_of(it.answer, planned)
-    job = asked.job or planned
-    if not {n for n, _ in askable.of(job) if asked.row.grades[n].outcome is Outcome.FAIL}.issuperset(it.positions):
-        raise Damaged(f"answer {place} has no such open grade")
-    return Answer(job, asked.row, (place, repeat), asked.transcript)
+    yield written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})

@@ -17,12 +17,12 @@ from gradegate.planning.identity import plan_digest
 from gradegate.replies.parts import FORMAT, OPEN, PART, Damaged, Header, read, write
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import Watch
-from gradegate.steps.collection import Collected, collect
-from gradegate.steps.merge import MOST, Merged, merged
+from gradegate.steps.book import AnswerRow
+from gradegate.steps.collection import AccountRow, Collected, collect
+from gradegate.steps.merge import MOST, Merged, merged, open_rows
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import OpenRecord
 from gradegate.steps.session import Progress, Session, Spare, needed
-from gradegate.steps.shard_run import Found, first_round, further_round
+from gradegate.steps.shard_run import Found, first_round, further_round, with_account
 from gradegate.steps.split import jobs_of
 from gradegate.values.figures import many
 from gradegate.values.result import RunResult
@@ -51,8 +51,8 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     ``spare`` says why nothing needs to be asked; the merge, which is told the same, then wants no part.
     """
     number, of = settings.shard or (1, 1)
-    before, wanted = _opened(settings) if settings.open else (None, None)
-    settings = replace(settings, taken=(before.calls, before.usd)) if before else settings
+    before, rows, taken = _opened(settings) if settings.open else (None, None, (0, 0.0))
+    settings = replace(settings, taken=taken)
     round_, basis = (before.round, before.basis) if before else (1, "")
     attempt = whole_number(settings.environment.run[1], 1) or 1
     path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{attempt}.jsonl")
@@ -68,7 +68,7 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
         head = head.model_copy(update={"unasked": unasked})
         return _written(where, prepared, [head.model_dump_json()], Written(f"{shard}: {unasked}", path, code=INCONCLUSIVE))
     try:
-        found = session.evaluate(partial(_asked, session, wanted, progress))
+        found = session.evaluate(partial(_asked, session, rows, progress))
     except Damaged as e:
         raise _unusable(f"the failures to ask again cannot be used: {e}", settings) from e
     what = many(found.answers, "answer") + (f", {many(found.failed, 'failure')}" if found.failed else "")
@@ -77,20 +77,22 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     return _written(where, prepared, [head.model_dump_json(), *found.lines], written)
 
 
-def _asked(session: Session, wanted: list[OpenRecord] | None, progress: Progress) -> Found:
+def _asked(session: Session, rows: list[AnswerRow] | None, progress: Progress) -> Found:
     prepared, settings = session.prepared, session.settings
-    if wanted is not None:
-        return further_round(prepared, settings, wanted)
+    if rows is not None:
+        return further_round(prepared, settings, rows)
     jobs = prepared.plan.jobs
     with progress(sum(jobs[index].repeats for index in jobs_of(jobs, settings.shard or (1, 1))), ()) as watch:
         return first_round(prepared, settings, watch)
 
 
-def _opened(settings: Settings) -> tuple[Header, list[OpenRecord]]:
-    """The first line and the failures of the file that names them. Raises ConfigError."""
+def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, float]]:
+    """The first line and the failures of the file that names them, and what all shards took so far. Raises ConfigError."""
+    rows: list[AnswerRow] = []
     try:
         file = read(settings.cwd / settings.open)
-        return file.header, list(file.records(OpenRecord))
+        budget = file.read(AnswerRow, rows.append, AccountRow).account.budget
+        return file.header, rows, (budget.calls, budget.usd) if budget else (0, 0.0)
     except Damaged as e:
         raise _unusable(f"it names no failures to ask again: {e}", settings) from e
 
@@ -136,13 +138,11 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     if session.spared:
         return Written(f"nothing to check: {session.spared}")
     found, collected = session.evaluate(partial(_merged, prepared, settings))
-    failures = sum(len(positions) for positions, _ in found.opened)
+    failures = sum(map(len, found.opened.values()))
     problems = tuple(map(prepared.hide, collected.problems[:MOST]))
     if failures:
-        budget = found.run.budget
-        spent = {"calls": budget.calls, "usd": budget.usd} if budget else {}
-        head = _header(settings, prepared, gradegate=OPEN, of=collected.of, round=collected.rounds + 1, basis=collected.basis, **spent)
-        lines = [head.model_dump_json(), *(line for _, line in found.opened)]
+        head = _header(settings, prepared, gradegate=OPEN, of=collected.of, round=collected.rounds + 1, basis=collected.basis)
+        lines = [head.model_dump_json(), *with_account(open_rows(found, collected, prepared), found.account, prepared)]
         written = Written(f"{many(failures, 'failure')} to ask again", settings.open, failures, PASS, problems)
         return _written(where, prepared, lines, written)
     try:
