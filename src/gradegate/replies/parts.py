@@ -22,7 +22,6 @@ from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.regular import UnusableError, regular
-from gradegate.files.replacing import Place, replacing
 from gradegate.files.validation import first_wrong
 from gradegate.options import MOST_SHARDS
 
@@ -111,16 +110,14 @@ class Part:
                 return parsed(last, file.readline(MAX_FILE))
 
 
-def write(place: Place, lines: Iterable[str]) -> None:
-    """Write lines, each without its end, and the footer. Raises OSError."""
+def closed(lines: Iterable[str]) -> Iterator[str]:
+    """These lines, each without its end, as those of a file, and the footer."""
     digest, count = hashlib.sha256(), 0
-    with replacing(place) as file:
-        for line in lines:
-            text = line + "\n"
-            digest.update(text.encode())
-            file.write(text)
-            count += 1
-        file.write(Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n")
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+        count += 1
+        yield line + "\n"
+    yield Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n"
 
 
 def read(path: Path) -> Part:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain
 
 from gradegate import __version__
@@ -65,7 +66,7 @@ class Gathered:
         others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
         # Its own side stands before it.
         fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
-        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan, askable)
+        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
         own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
         confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
@@ -103,6 +104,12 @@ class Gathered:
             powers=plan.powers,
             sentinels=sentinels,
         )
+
+
+def nothing_asked(commit: str, digests: Mapping[str, str], notes: Iterable[str]) -> RunResult:
+    """A run in which nothing is asked, so that it has no cases."""
+    made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
+    return RunResult((), notes=tuple(map(Note, notes)), made=made)
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

@@ -71,6 +71,7 @@ class Confirming:
         self._torn: set[Grades] = set()  # grades of which neither side won
         self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
+        self.said: list[Asking] = []  # all that was asked
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
         for it in answers:
@@ -104,11 +105,15 @@ class Confirming:
     def once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
-        self._pursue([asking for _, asking in self._wave], portions, stopped)
+        self._pursued([asking for _, asking in self._wave], portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
         self._go_on()
         self._regrade(numbers, portions, stopped)
         return sorted({self._cases[self._answers[number].case][0] for number in numbers})
+
+    def _pursued(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+        self.said += askings  # before: what is said until a signal comes was paid for
+        self._pursue(askings, portions, stopped)
 
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
@@ -273,7 +278,7 @@ class Confirming:
             if regrading := self._beside.regrading(answer.case, answer.place, answer.job, answer.row, begun):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
-        self._pursue([regrading for _, regrading in self._regradings], portions, stopped)
+        self._pursued([regrading for _, regrading in self._regradings], portions, stopped)
         self._regraded()
         self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 

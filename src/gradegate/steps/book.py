@@ -1,4 +1,4 @@
-"""What was said of a plan's answers, as rows of parts: written without secrets, read as the plan has it, and played back in place of asking.
+"""What was said of a plan's answers: rows that are written without secrets, read as the plan has them, and played back.
 
 A first ask of an answer is a row in the shape of results.json; what was asked of it again is another row.
 """
@@ -24,18 +24,16 @@ from gradegate.running.base_grades import Regrading
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.rounds import Asked, Place
-from gradegate.values.conversation import CONVERSATION, NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
 HIDDEN = "a secret is hidden in what was graded, so that no other job can grade it again"
 
 
 class SaidLine(Line):
-    """What the graders of an answer saw beside its line. ``conversation`` is what was said before it, by its prompt."""
+    """What the graders of an answer saw beside its row. ``conversation`` is what was said before it, by its prompt."""
 
-    prompt: str
     turns: list[TurnLine]
-    metadata: dict[str, Any]
     before: Annotated[Any, At("before", plain)] = None
     conversation: Annotated[list[Any] | None, At(None)] = None
 
@@ -81,8 +79,7 @@ class AnswerRow(Line):
         if said is not None:
             turns = tuple(value(Turn, turn) for turn in said.turns)
             seen = job.vars if said.conversation is None else {**job.vars, CONVERSATION: said.conversation}
-            of = job.target
-            transcript = Transcript(said.prompt, turns, seen, NO_USAGE, said.metadata, None, of.tools, of.name, said.before)
+            transcript = replace(row.transcript, turns=turns, vars=seen, usage=NO_USAGE, tools=job.target.tools, before=said.before)
         return Asked(row, transcript, None if job is planned else job, self.known)
 
     def _row(self, planned: Job, job: Job) -> Row:

@@ -7,22 +7,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from gradegate import __version__
 from gradegate.errors import ConfigError, Mistake, Trouble
+from gradegate.planning.identity import plan_digest
 from gradegate.planning.job import Plan
-from gradegate.replies.parts import Damaged, Header, Line, Part, last_attempts, name_in, parts_in
+from gradegate.replies.parts import FORMAT, PART, Damaged, Header, Line, Part, last_attempts, name_in, parts_in
+from gradegate.reporting.redact import conceal
 from gradegate.reporting.visible import one_line
+from gradegate.results.mapping import written
 from gradegate.running.conclusion import Account
-from gradegate.running.rounds import Asked, Place, Rounds, by_job
+from gradegate.running.rounds import Asked, Place, Rounds, by_job, owners
 from gradegate.running.rows import missing_row
 from gradegate.steps.book import AnswerRow, AsksRow, Book
-from gradegate.steps.split import owners
+from gradegate.steps.preparation import Prepared
 from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.settings import Settings
 
 _LONGEST = 400  # characters of a problem
+
+
+def header(settings: Settings, plan: Plan, **more: Any) -> Header:
+    """The first line of this shard's part, or of what is the whole plan's."""
+    number, of = settings.shard or (0, 1)
+    own = {"gradegate": PART, "format": FORMAT, "version": __version__, "shard": number, "of": of, "round": 1, "attempt": 1}
+    of_run = {"plan": plan_digest(plan), "commit": settings.commit, "run": settings.environment.run[0]}
+    return Header.model_validate({**own, **of_run, **more})
 
 
 class AccountRow(Line):
@@ -32,6 +46,12 @@ class AccountRow(Line):
     models: list[AskedModel]
     keys: list[KeyUse]
     hidden: list[str]
+
+    @classmethod
+    def line_of(cls, account: Account, prepared: Prepared) -> str:
+        """Its line."""
+        plan, shown = prepared.shown_plan, replace(account, problems=conceal(account.problems, prepared.hide))
+        return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
 
 
 @dataclass

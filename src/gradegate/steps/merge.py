@@ -29,6 +29,7 @@ NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is o
 class Merged:
     """``run`` is everything; ``opened`` are the failures that the rules still need to know more of, by their answers."""
 
+    parts: Collected
     run: RunResult
     account: Account
     opened: dict[Place, list[int]]
@@ -64,7 +65,7 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
         hidden=tuple(sorted({name for it in records for name in it.hidden})),
         incomplete="".join(problems[:1]) + (f", and {many(more, 'more problem')}" if more > 0 else ""),
     )
-    return Merged(run, account, opened)
+    return Merged(collected, run, account, opened)
 
 
 def _used_up(limits: Limits, account: Account) -> str:
@@ -95,9 +96,9 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
     return wanted | {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
 
 
-def open_rows(merged: Merged, collected: Collected, prepared: Prepared) -> Iterator[str]:
+def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
     """The lines of what is open: each answer with its positions, then that of the base, where it was asked in the same run."""
-    asked, jobs = collected.book.asked, prepared.plan.jobs
+    asked, jobs = merged.parts.book.asked, prepared.plan.jobs
     for (index, repeat), positions in merged.opened.items():
         own, other = (index, repeat), (index + 1, repeat)
         yield AnswerRow.line_of(own, asked[own], jobs[index], prepared.hide, positions)
