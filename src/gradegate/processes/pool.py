@@ -156,10 +156,10 @@ _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED"
 _DESK = _Desk()
 
 
-def begin(settings: Settings) -> None:
+def begin(settings: Settings | Leave) -> None:
     """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
     global _DESK  # noqa: PLW0603 - as the module says
-    leave = may_run(settings)
+    leave = settings if isinstance(settings, Leave) else may_run(settings)
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:
