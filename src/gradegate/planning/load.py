@@ -23,6 +23,7 @@ from gradegate.grading.grader import of_two
 from gradegate.grading.scalars import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
+from gradegate.processes.program import is_javascript
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 
@@ -69,6 +70,9 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
     name = workspace.name(path)
+    if is_javascript(path.name):
+        cure = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+        raise ConfigError.at("a config in JavaScript or TypeScript is not run", Origin(name), cure)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)
     for dialect in DIALECTS.one_by_one():
