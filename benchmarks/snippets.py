@@ -118,7 +118,9 @@ def main(argv: list[str]) -> int:
         kinds[kind] += 1
         if not same and (key := it["code"] + kind) not in told_of:
             told_of.add(key)
-            print(f"--- {it['kind']} {it.get('where', '')}\n{it['code']}\n  over {json.dumps(output)[:60]}\n  node {expected}\n  here {got}")
+            print(
+                f"--- {it['kind']} {it.get('where', '')}\n{it['code']}\n  over {json.dumps(output)[:60]}\n  node {expected}\n  here {got}"
+            )
     print(f"{len(plain)} snippets ({len(found) - len(plain)} with templates left out), {len(asked)} runs: {dict(kinds)}")
     return int(set(kinds) != {"equal"})
 

@@ -89,7 +89,8 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
     transform = scripts.code(keys.transform, source, origin)
     opened = {key: scripts.code(str(it), source, origin) for key in TRANSFORMS if scripts.is_script(str(it := keys.config.get(key, "")))}
     spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
-    return shown(replace(spec, origin=origin), source.env)
+    places = {key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config}
+    return shown(replace(spec, origin=origin, places=places), source.env)
 
 
 def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
