@@ -47,6 +47,7 @@ class ProviderSpec:
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = field(default_factory=dict, compare=False)
+    wrong: Mistake | None = None  # what is said where it is asked
 
     @property
     def name(self) -> str:
