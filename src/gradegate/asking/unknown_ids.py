@@ -26,11 +26,12 @@ _FAMILIES = {name: (entry["is"], entry["do"]) for entry in _TABLE["families"] fo
 # The second parts of ids of vendors that are served, as patterns.
 _KINDS = [(pattern, (entry["is"], entry["do"])) for entry in _TABLE["kinds"] for pattern in entry["patterns"].split()]
 _RED, _MEDIA, _VECTORS = (tuple(_TABLE["special"][name]) for name in ("red", "media", "vectors"))
+ADALINE: Mapping[str, str] = _TABLE["adaline"]  # options of its gateway, as most vendors name them
 _VENDORS: Mapping[str, str] = _TABLE["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
-_WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
+_WITH_COMMAS = frozenset({"exec", "file", "python", "javascript", "http", "https", "scripted"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few

@@ -18,7 +18,7 @@ from gradegate.grading import program_objects
 from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.situation import situation
-from gradegate.texts import script
+from gradegate.texts import code
 from gradegate.texts.script import Fault, ScriptError, Vain, mentions
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -42,7 +42,7 @@ class JavaScript(Grader):
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
             raise ValueError("is no JavaScript")
-        _vain(value) if isinstance(value, str) else script.of_assertion(value)
+        _vain(value) if isinstance(value, str) else code.of_assertion(value)
         return value
 
     def never(self) -> str:
@@ -56,7 +56,7 @@ class JavaScript(Grader):
         """
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
-            found = script.of_assertion(self.value).call(transcript.answer, told)
+            found = code.of_assertion(self.value).call(transcript.answer, told)
             verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
         except (Fault, NoVerdict) as e:
             return program_objects.broken(f"the JavaScript fails on the answer: {e}")
@@ -67,10 +67,10 @@ class JavaScript(Grader):
 
 
 @lru_cache(maxsize=4096)
-def _vain(code: str) -> str:
+def _vain(snippet: str) -> str:
     """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
     try:
-        script.of_assertion(code)
+        code.of_assertion(snippet)
     except Vain as e:
         return f"{e}; {e.cure}"
     return ""
