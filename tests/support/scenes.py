@@ -2,10 +2,11 @@
 
 A scene is laid over `base` (or what `like` names), key by key. Its keys: `config` (`without` drops keys of it), `test` and `assert` for a
 config with one test, `cases` for so many of it (`<n>` is the number of each, `but` is laid over those that it numbers), `name` of its
-file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says) and `expect`.
+file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says,
+after a `latency` in seconds) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
 `then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
+those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address (`<root>` without v1), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
 item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other),
@@ -39,7 +40,7 @@ from support.conversations import Script
 from support.each import tables
 from support.vendors import made
 
-KEYS = {"config", "without", "test", "assert", "cases", "but", "name", "files", "env", "constants", "run", "command", "confirm", "llm"}
+KEYS = {*"config without test assert cases but name files env constants run command confirm llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
 RULES = {"say", "turns", "verdicts", "contradicted", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
@@ -103,11 +104,11 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     """Run it after what the run before `left`, and say what did not come as it should."""
     assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
     begin()
-    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>", str(scene)) else None
+    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<(llm|base|root)>", str(scene)) else None
     if llm:
         llm.requests.clear()
-        llm.reply = script(scene.get("llm", "ok"))
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base})
+        llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
+        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1")})
     scene = filled(scene, {f"day{n}": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(92)})
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
