@@ -6,7 +6,7 @@ file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (al
 after a `latency` in seconds) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
 `then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address (`<root>` without v1), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
+those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address (`<root>` without v1, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
 item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other),
@@ -108,7 +108,7 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     if llm:
         llm.requests.clear()
         llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1")})
+        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port})
     scene = filled(scene, {f"day{n}": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(92)})
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
