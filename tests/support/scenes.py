@@ -109,7 +109,8 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
         llm.requests.clear()
         llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
         scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port})
-    scene = filled(scene, {f"day{n}": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(92)})
+    days = {f"day{n}" if n >= 0 else "yesterday": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(-1, 92)}
+    scene = filled(scene, days)
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
     for constant, value in scene.get("constants", {}).items():
