@@ -2,21 +2,21 @@
 
 A scene is laid over `base` (or what `like` names), key by key. Its keys: `config` (`without` drops keys of it), `test` and `assert` for a
 config with one test, `cases` for so many of it (`<n>` is the number of each, `but` is laid over those that it numbers), `name` of its
-file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says,
-after a `latency` in seconds) and `expect`.
-`rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
-`then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address (`<root>` without v1, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
+file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says, after a
+`latency` in seconds) and `expect`. `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which
+are parts of a scene. `first` and `then` are runs before and after it in the same folder, which expect something of their own; `keep`
+copies what a run left behind for those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>`
+its address (`<root>` without `/v1`, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
 
-The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
-item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other),
-`contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with
-a `status`, `made` (`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>`
-the last of them, `<asked>` how many requests there have been.
+The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request,
+else one plain item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an
+ask after the other), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with a `status`, `made`
+(`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>` the last of them,
+`<asked>` how many requests there have been; `<vectors>` in what is sent are an embedding for each input.
 
-In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `requested`,
-`written` files, the `same` paths as in the run before, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a
-value or words of `cells.WORDS`.
+In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were
+`requested`, `written` files, the `same` paths as in the run before, and paths into results.json, `grades`, `requests`, `prompts` and
+`models`, with a value or words of `cells.WORDS`.
 """
 
 import functools
@@ -173,7 +173,7 @@ def edit(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def script(written: Any) -> Callable[[str, dict], Any]:
-    """What the model says; `<vectors>` in what is sent are an embedding for each input."""
+    """What the model says."""
     rules = [ruled(it) for it in listed(written)]
     plain, asked, lock = [it for it in rules if "when" not in it], itertools.count(1), threading.Lock()
     turns = {id(it): itertools.chain(it["turns"], itertools.repeat(it["turns"][-1])) for it in rules if "turns" in it}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -10,7 +11,7 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
-from gradegate.asking.provider import Label, Provider, Setting, serving
+from gradegate.asking.provider import Label, Provider, Setting, beside, serving
 from gradegate.asking.toolcalls import DECLARING, declared
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -21,7 +22,7 @@ from gradegate.grading.grader import Grader
 from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.planning.identity import digest
-from gradegate.planning.models import another, how_to_serve, maker, self_contained
+from gradegate.planning.models import another, behind, how_to_serve, maker, self_contained
 from gradegate.texts.code import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
@@ -40,18 +41,19 @@ class Binder:
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = field(default_factory=dict)  # by identity: the same for many cases
+    chosen: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = field(default_factory=dict)  # by kind, and as ``bound``
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
-        if spec is UNREAD:
-            raise ConfigError
+        if spec is UNREAD or spec.wrong:
+            raise ConfigError(*[spec.wrong] if spec.wrong else [])
         if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
             self.bound[id(spec)] = spec, self._provider(spec)
         return self.bound[id(spec)][1]
 
     def _provider(self, spec: ProviderSpec) -> Provider:
-        spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
+        spec = behind(shown(spec, self.suite.env))  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
         key = digest([spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where])
@@ -110,7 +112,11 @@ class Binder:
         if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
-        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models} or NOTHING
+        models = {need: self._model(need, spec, near, far) for need in kind.asks.models} or NOTHING
+        for model in (it for it in models.values() if not (it.vectors or kind.asks.compares)):
+            what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
+            raise ConfigError.at(what, spec.origin, "name an embedding model")
+        return models
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -131,15 +137,38 @@ class Binder:
                 raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
         return tuple(found)
 
-    def _model(self, need: str, spec: Assertion, model: ProviderSpec | None, named: bool) -> Provider:
+    def _model(self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]) -> Provider:
+        model, named = self._named(need, near, far)
+        provider = self.provider(self._configured(model)) if model else None
+        if provider and need in (provider.kinds if named else provider.unasked_kinds):
+            return self_contained(provider)
+        text = None if any(need in level for level in (*near, *far)) else self._named("text", near, far)[0]
+        chosen = self._sibling(need, self._configured(text)) if text else None
+        if chosen:
+            return chosen
         if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
-        provider = self.provider(self._configured(model))
-        if need not in (provider.kinds if named else provider.unasked_kinds):
-            what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
-            origin = model.origin if model.origin.line else spec.origin
-            raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+        what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
+        origin = model.origin if model.origin.line else spec.origin
+        raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+
+    def _sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
+        """The model of another kind that a grader's vendor has, at the same place and with the same key. Raises ConfigError."""
+        if grader is UNREAD:
+            raise ConfigError
+        if (need, id(grader)) not in self.chosen:
+            self.chosen[need, id(grader)] = grader, self._chosen(need, grader)
+        return self.chosen[need, id(grader)][1]
+
+    def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
+        uses: set[Use] = set()
+        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
+        model = re.sub(r"\{(\w+)\}", lambda it: env.get(it[1]), getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""))
+        if not model or model.endswith(":"):
+            return None
+        provider = self.provider(replace(beside(grader, model), reads=grader.reads | uses))
+        provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
         return self_contained(provider)
 
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
@@ -157,7 +186,7 @@ class Binder:
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
-        if spec.config or spec.env:
+        if spec.config or spec.env or not spec.id:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)

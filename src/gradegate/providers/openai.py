@@ -21,10 +21,13 @@ from gradegate.asking.wire import Model, need_model
 from gradegate.errors import ProviderError, Trouble
 from gradegate.values.conversation import Usage
 
+SIBLINGS = {"embedding": "openai:embedding:text-embedding-3-large", "moderation": "openai:moderation:omni-moderation-latest"}
+
 
 class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
+    siblings = SIBLINGS
     options = (*completions.SENT, *ACCESS, *CHAT)
     vendor = VENDOR
 
@@ -37,6 +40,7 @@ class OpenAiChat(ChatModel):
 class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
+    siblings = SIBLINGS
     options = (*responses.SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
     vendor = VENDOR
 
@@ -74,7 +78,7 @@ class OpenAiModeration(Model):
         """Its use is free of charge."""
         return 0.0, 0.0
 
-    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
+    def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
         response, seconds = self._post(body)
