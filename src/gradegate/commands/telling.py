@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradegate.deciding.exit import PASS, exit_code
 from gradegate.errors import ConfigError, Mistake
+from gradegate.options import worded
 
 if TYPE_CHECKING:
     from gradegate.access.hiding import Hide
@@ -38,8 +39,8 @@ def tell(mistake: Mistake) -> None:
     from gradegate.reporting.paint import say
 
     hide = _seal()
-    place = f"{mistake.origin}: " if mistake.origin else ""
-    say(Line(str(mistake).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
+    say(Line(worded(str(mistake), inputs=False).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
     for line in mistake.excerpt.splitlines():
         say(Line(f"    {line}"), hide, sys.stderr)
     sys.stderr.flush()
