@@ -52,10 +52,10 @@ def say(text: str) -> None:
 
 
 def bare(text: str) -> str:
-    """The text without secrets of the environment, and without commands of a runner, which reads both streams."""
+    """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
     from gradegate.reporting.commands import harmless
 
-    return harmless(_seal()(text))
+    return harmless(_seal()(worded(text, inputs=False)))
 
 
 def _seal() -> Hide:
