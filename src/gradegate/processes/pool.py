@@ -28,9 +28,9 @@ from gradegate.processes.rights import hide
 from gradegate.processes.seclusion import Impossible, Seclusion
 from gradegate.values.settings import Settings
 
-FLAG = f"allow it to run: --allow-exec (input `allow-exec`), see {DOCS}"
+FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
-ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers`"
+ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
 INSTEAD = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
 SOURCE = "write what it makes into a file in an earlier step"
 
@@ -240,7 +240,7 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
     if not desk.leave.granted:
-        raise Failed("code of the repository may not run: --allow-exec was not given")
+        raise Failed("code of the repository may not run: `allow-exec` was not given")
     try:
         worker = desk.take(place, workers or desk.leave.calls)
     except (Died, Impossible) as e:
