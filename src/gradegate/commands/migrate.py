@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     for path in named or default:
         if path.resolve() not in workflows:
             migration.config(path)
+    migration.gates()
     return _tell(migration, args.write)
 
 

@@ -41,7 +41,7 @@ class Moved:
     put: dict[str, Any] = field(default_factory=dict)
     rename: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    share: float | None = None  # of the cases that have to pass, in place of all
+    share: float = 1.0  # of the cases that have to pass
     left: list[tuple[str, str, str]] = field(default_factory=list)  # the input, what is wrong, and the cure
 
 
@@ -50,31 +50,28 @@ def moved(given: Mapping[str, Any]) -> Moved:
     texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
     found = Moved()
     for key in given:
-        name = key.lower()
-        entry = _ANSWERS.get(name)
-        if entry is not None and not _move(name, key, entry, texts, found, given):
-            found.left.append((key, f"`{key}: {texts[name]}` is not an input here, and stays for you to change", _words(entry)))
+        if entry := _ANSWERS.get(key.lower()):
+            _move(key, entry, texts, found)
+    found.drop |= {key for key in given if key.lower() == "repeat" and "runs" in found.put}
     return found
 
 
-def _move(name: str, key: str, entry: Mapping[str, str], texts: Mapping[str, str], found: Moved, given: Mapping[str, Any]) -> bool:
-    """Note the change of an input, if a machine can make it."""
-    text, do, new = texts[name], entry["do"], entry.get("as", "")
+def _move(key: str, entry: Mapping[str, str], texts: Mapping[str, str], found: Moved) -> None:
+    """Note the change of an input, if a machine can make it; one that stays is a mistake of the step."""
+    text, do, new = texts[key.lower()], entry["do"], entry.get("as", "")
     if do == "name":
         found.rename[key] = new
-        return True
-    known = "${{" not in text
+        return
     if do == "env":
         found.env[new] = text
-    elif do == "write" and known:
+    elif do == "write" and text in ("true", "false"):
         found.put |= dict([new.split(": ")]) if text == "true" else {}
     elif do == "runs" and RUNS.read(f"{text}/{texts.get('repeat', '')}"):
         found.put["runs"] = f"{text}/{texts['repeat']}"
-        found.drop |= {it for it in given if it.lower() == "repeat"}
     elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
         _gate(key, float(text), texts, found)
     elif do == "paths":
-        return _paths(key, text, texts, found)
+        _paths(key, text, texts, found)
     elif (
         do == "cache"
         and (inside := _IN_WORKSPACE.fullmatch(text))
@@ -85,37 +82,30 @@ def _move(name: str, key: str, entry: Mapping[str, str], texts: Mapping[str, str
     elif do == "cache":
         found.left.append((key, f"replies were kept in {text}, and none are kept now", _words(entry)))
     elif do != "leave":
-        return False
-    found.drop.add(key)
-    return True
+        return
+    if key not in found.rename:
+        found.drop.add(key)
 
 
 def _gate(key: str, percent: float, texts: Mapping[str, str], found: Moved) -> None:
     """A share of the cases; beside `repeat-min-pass` promptfoo's action wants both."""
     both = RUNS.read(f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}")
     if both is None:
-        found.share = percent / 100 if percent < 100 else None
+        found.share = percent / 100
     elif percent * both[1] > 100 * both[0]:
         found.left.append((key, _BOTH.format(f"{percent:g}", "{} of {}".format(*both)), "raise the first number of `runs` if that matters"))
 
 
-def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> bool:
+def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "name in the config the prompts that are to be tested"))
     if texts.get("force-run") == "true":
-        found.drop.add(key)
-        return True
+        return
     found.put["only-changed"] = True
-    if (
-        all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
-        and "working-directory" not in texts
-        and "${{" not in text
-    ):
+    if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
         found.rename[key] = "paths"
-        return True
-    found.drop.add(key)
-    found.left.append(
-        (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
-    )
-    return True
+    else:
+        found.left.append(
+            (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
+        )
