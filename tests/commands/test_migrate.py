@@ -88,8 +88,9 @@ def test_all_other_bytes_stay_and_what_is_left_is_told(name, begun):
         (begun.folder / file).write_bytes(content)
         (begun.folder / file).chmod(place.get("mode", 0o640))
     for file, target in place.get("link", {}).items():
+        (begun.folder / file).parent.mkdir(parents=True, exist_ok=True)
         (begun.folder / file).symlink_to(target)
-    code, out, err = begun.do("migrate", "--write")
+    code, out, err = begun.do("migrate", "--write", *place.get("words", ()))
     assert code == place.get("code", 0), out + err
     left = {file: (begun.folder / file).read_bytes() for file in files}
     assert left == files | {file: filled(text).encode() for file, text in place.get("leaves", {}).items()}

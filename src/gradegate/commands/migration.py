@@ -156,10 +156,12 @@ class Migration:
 
     def config(self, path: Path) -> None:
         """A config: its own keys, and the grader where no step of a workflow names one."""
+        run = Settings(configs=(str(path),), cwd=path.parent, environ=runner(self.root))
         edits = self._config(path)
+        if edits is None:
+            self.left += _mistakes(run, Origin(path.name))
         if edits is None or path.resolve() in self._graded:
             return
-        run = Settings(configs=(str(path),), cwd=path.parent, environ=runner(self.root))
         if new := self._grader(run, edits.origin([])):
             default = edits.wanted.get("defaultTest")
             if default is not None and not isinstance(default, Mapping):
@@ -174,13 +176,12 @@ class Migration:
 
     def _config(self, path: Path) -> Edits | None:
         """The config with its keys changed; None for one that is no mapping or cannot be read, which the plan says."""
-        known = path.resolve() in self.files
         try:
             edits = self.opened(path)
         except ConfigError as e:
             self.left += e.mistakes
             return None
-        for place, assertion in _assertions(edits.values) if not known else ():
+        for place, assertion in list(_assertions(edits.wanted)):
             kind, value = GRADERS.find(str(assertion.get("type")).removeprefix("not-")), assertion.get("value")
             if kind and type(value) in (int, float) and "value" not in option_names(kind) and "threshold" not in assertion:
                 edits.change(place, rename={"value": "threshold"})

@@ -46,54 +46,38 @@ class Moved:
 
 
 def moved(given: Mapping[str, Any]) -> Moved:
-    """What a step gives to promptfoo's action, as what it is to give here. Inputs that nobody lists stay."""
+    """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays, and is a mistake of the step."""
     texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
-    found = Moved()
+    runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
+    found, least = Moved(), RUNS.read(runs)
     for key in given:
-        if entry := _ANSWERS.get(key.lower()):
-            _move(key, entry, texts, found)
-    found.drop |= {key for key in given if key.lower() == "repeat" and "runs" in found.put}
+        entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
+        do, new = entry.get("do"), entry.get("as", "")
+        if do == "name":
+            found.rename[key] = new
+        elif do == "paths":
+            _paths(key, text, texts, found)
+        elif do == "env":
+            found.env[new] = text
+        elif do == "write" and text in ("true", "false"):
+            found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "runs" and least:
+            found.put["runs"] = runs
+            found.drop |= {it for it in given if it.lower() == "repeat"}
+        elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
+            if least is None:
+                found.share = float(text) / 100
+            elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
+                cure = "raise the first number of `runs` if that matters"
+                found.left.append((key, _BOTH.format(text, "{} of {}".format(*least)), cure))
+        elif do == "cache":
+            inside = None if ".." in text or ("{" in text and "working-directory" in texts) else _IN_WORKSPACE.fullmatch(text)
+            found.put |= {"cache": inside[1]} if inside else {}
+            found.left += [] if inside else [(key, f"replies were kept in {text}, and none are kept now", _words(entry))]
+        elif do != "leave":
+            continue
+        found.drop |= {key} - found.rename.keys()
     return found
-
-
-def _move(key: str, entry: Mapping[str, str], texts: Mapping[str, str], found: Moved) -> None:
-    """Note the change of an input, if a machine can make it; one that stays is a mistake of the step."""
-    text, do, new = texts[key.lower()], entry["do"], entry.get("as", "")
-    if do == "name":
-        found.rename[key] = new
-        return
-    if do == "env":
-        found.env[new] = text
-    elif do == "write" and text in ("true", "false"):
-        found.put |= dict([new.split(": ")]) if text == "true" else {}
-    elif do == "runs" and RUNS.read(f"{text}/{texts.get('repeat', '')}"):
-        found.put["runs"] = f"{text}/{texts['repeat']}"
-    elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
-        _gate(key, float(text), texts, found)
-    elif do == "paths":
-        _paths(key, text, texts, found)
-    elif (
-        do == "cache"
-        and (inside := _IN_WORKSPACE.fullmatch(text))
-        and ".." not in text
-        and not ("{" in text and "working-directory" in texts)
-    ):
-        found.put["cache"] = inside[1]
-    elif do == "cache":
-        found.left.append((key, f"replies were kept in {text}, and none are kept now", _words(entry)))
-    elif do != "leave":
-        return
-    if key not in found.rename:
-        found.drop.add(key)
-
-
-def _gate(key: str, percent: float, texts: Mapping[str, str], found: Moved) -> None:
-    """A share of the cases; beside `repeat-min-pass` promptfoo's action wants both."""
-    both = RUNS.read(f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}")
-    if both is None:
-        found.share = percent / 100
-    elif percent * both[1] > 100 * both[0]:
-        found.left.append((key, _BOTH.format(f"{percent:g}", "{} of {}".format(*both)), "raise the first number of `runs` if that matters"))
 
 
 def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
