@@ -85,7 +85,7 @@ def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[Actio
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
-    action = from_inputs(_environ(root, env, inputs), root)
+    action = from_inputs(_environ(root, env, inputs), root, answers())
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
