@@ -196,4 +196,5 @@ def _foot(decision: Decision, form: PageForm) -> str:
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
     of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
-    return details("What it took", f"{text}<br>Models: {asked or 'none'}{went}{of}\n")
+    chosen = "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
+    return details("What it took", f"{text}<br>Models: {asked or 'none'}{chosen}{went}{of}\n")
