@@ -4,8 +4,8 @@ usage: real_configs.py CHECKOUTS --promptfoo COMMAND [--index FILE] [--only TEXT
 
 CHECKOUTS holds OWNER__NAME of each repository at its commit (`tests/side_by_side/sample.yaml`), and belongs to a user
 who is not root. Code of strangers runs: as that user, in a network with loopback alone, its processes ended after 60 s.
-Root starts this (`unshare`, `setpriv`, `ip` of Linux). promptfoo "runs" a config when it writes results with a row for
-each of the first tests, whatever their verdicts; the models are a fake on loopback. gradegate is asked to `validate`: as
+Root starts this (`unshare`, `setpriv`, `ip` of Linux). promptfoo "runs" a config when it has read all of it and begins
+to ask; the models are a fake on loopback. gradegate is asked to `validate`: as
 the config stands, with one grader, with graders for text and embeddings, with --allow-exec, with answers made elsewhere.
 What was found stays in CHECKOUTS/found.json; --again finds it anew, and --write puts the outcomes into the index.
 """
@@ -33,6 +33,7 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 from support import side_by_side as both  # noqa: E402  # the tests' folder is no package
 
 INDEX = REPOSITORY / "tests" / "side_by_side" / "sample.yaml"
+BEGUN = r"Running \d+ (?:test cases|concurrent|serial)"  # what promptfoo says when a config is read
 NOWHERE = "http://127.0.0.1:9"
 ONE = ("--grader", "openai:chat:gpt-4o-mini")
 TWO = ("--grader", "text=openai:chat:gpt-4o-mini", "--grader", "embedding=openai:embedding:text-embedding-3-large")
@@ -59,17 +60,25 @@ CLASSES = {  # of a mistake, by its words, the first that fits
 # --- running ----------------------------------------------------------------------------------------------------
 
 
-def walled(command: Sequence[str], folder: Path, owner: int, environ: Mapping[str, str], limit: int = 60) -> tuple[int, str]:
-    """What a command prints, run as the owner of the checkouts, with processes of its own that end with it."""
+def walled(command: Sequence[str], folder: Path, owner: int, environ: Mapping[str, str], until: str = "(?!)") -> tuple[int, str]:
+    """What a command prints, up to a line; run as the owner of the checkouts, with processes of its own that end with it."""
     drop = f"setpriv --reuid {owner} --regid {owner} --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs".split()
-    wall = ["timeout", "--kill-after=5", str(limit), "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *drop]
-    ran = subprocess.run([*wall, *command], cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return ran.returncode, (ran.stdout + b"\n" + ran.stderr).decode(errors="replace")
+    wall = ["timeout", "--kill-after=5", "120", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *drop]
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    text = ""
+    with subprocess.Popen([*wall, *command], cwd=folder, env=dict(environ), **streams) as process:
+        for line in process.stdout or ():
+            text += line.decode(errors="replace")
+            if re.search(until, text):
+                process.terminate()
+                break
+    return process.returncode, text
 
 
 def environ(model: both.Model, home: Path, config: Path) -> dict[str, str]:
     """Keys of nobody, models on loopback, what the config asks of the environment, and no way out."""
-    names = re.findall(r"(?:\benv\.|\$\{|apiKeyEnvar:? *)([A-Z][A-Z0-9_]+)", config.read_text(errors="replace"))
+    text = config.read_text(errors="replace") if config.suffix in (".yaml", ".yml", ".json") else ""
+    names = re.findall(r"(?:\benv\.|\$\{|apiKeyEnvar:? *)([A-Z][A-Z0-9_]+)", text)
     off = "TELEMETRY UPDATE REMOTE_GENERATION SHARING REDTEAM_REMOTE_GENERATION".split()
     return {
         "PATH": os.environ["PATH"],
@@ -90,35 +99,29 @@ def environ(model: both.Model, home: Path, config: Path) -> dict[str, str]:
 
 def through_promptfoo(command: Sequence[str], root: Path, path: str, owner: int) -> dict[str, Any]:
     """Whether promptfoo begins its evaluation, from the config's folder or from the repository's."""
-    text, rows = "", []
+    text = ""
     for folder in dict.fromkeys(((root / path).parent, root)):
         with both.serve() as model, tempfile.TemporaryDirectory() as home:
             os.chown(home, owner, owner)
-            flags = "--no-cache --no-table --no-progress-bar --no-share --no-write -n 5 -j 4 -o".split()
-            config = os.path.relpath(root / path, folder)
-            _, text = walled(
-                [*command, "eval", "-c", config, *flags, f"{home}/out.json"], folder, owner, environ(model, Path(home), root / path)
-            )
-            out = Path(home) / "out.json"
-            rows = json.loads(out.read_text())["results"]["results"] if out.exists() else []
-        if rows or re.search(r"Running \d+ (test cases|concurrent|serial)", text):
-            break
-    else:
-        return {"runs": False, "said": text.strip()[-1500:]}
-    errors = [str(row.get("error"))[:300] for row in rows if row.get("failureReason") == 2]
-    return {"runs": True, "rows": len(rows), "errors": len(errors), "said": errors[0] if errors else "" if rows else text.strip()[-600:]}
+            flags = "--no-cache --no-table --no-progress-bar --no-share --no-write -n 2".split()
+            told = environ(model, Path(home), root / path)
+            _, said = walled([*command, "eval", "-c", os.path.relpath(root / path, folder), *flags], folder, owner, told, BEGUN)
+            if re.search(BEGUN, said):
+                return {"runs": True, "said": ""}
+            text = text or said
+    return {"runs": False, "said": text.strip()[-1500:]}
 
 
 TRY = """
-import contextlib, io, json, pathlib, sys
+import contextlib, io, json, pathlib, re, sys
 from gradegate.cli import main
 home, path, one, two = (json.loads(text) for text in sys.argv[1:])
 said = {}
-def accepts(way, flags, *easier):
+def accepts(way, flags, hope, *easier):
     if any(said[name] == "" for name in easier):
         said[way] = ""
-    elif "embedding" in flags[-1] and "embedding" not in said["one grader"]:
-        said[way] = said["one grader"]
+    elif easier and not re.search(hope, said[easier[0]]):
+        said[way] = said[easier[0]]  # none of its mistakes is of this kind
     else:
         said[way] = heard("validate", path, *flags)
 def heard(*command):
@@ -127,15 +130,18 @@ def heard(*command):
     return (out.getvalue() + err.getvalue()).strip() or str(code) if code else ""
 def answered(way, flags, *easier):
     cases = pathlib.Path(home, "cases.jsonl")
-    said[way] = "" if any(said[name] == "" for name in easier) else heard("cases", path, *flags, "-o", str(cases))
-    if not said[way] and not any(said[name] == "" for name in easier):
+    if any(said[name] == "" for name in easier) or not re.search("answers|rovider|vendor| API ", said[easier[0]]):
+        said[way] = said[easier[-1]] and said[easier[0]]
+        return
+    said[way] = heard("cases", path, *flags, "-o", str(cases))
+    if not said[way]:
         rows = [json.loads(line)["id"] for line in cases.read_text().splitlines()]
         cases.write_text("".join(json.dumps({"id": row, "output": "yes"}) + "\\n" for row in rows))
         said[way] = heard("validate", path, *flags, "--answers", str(cases))
-accepts("as it stands", ["--confirm", "grader"])
-accepts("one grader", one, "as it stands")
-accepts("two graders", two, "one grader")
-accepts("code", [*one, "--allow-exec"], "one grader")
+accepts("as it stands", ["--confirm", "grader"], "")
+accepts("one grader", one, "", "as it stands")
+accepts("two graders", two, "embedding", "one grader")
+accepts("code", [*one, "--allow-exec"], "exec|JavaScript|javascript|TypeScript|code", "one grader")
 answered("answers", one, "one grader")
 answered("both", [*one, "--allow-exec"], "code", "answers")
 print(json.dumps(said))
@@ -147,7 +153,7 @@ def through_gradegate(root: Path, path: str, owner: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, owner, owner)
         command = [sys.executable, "-c", TRY, *(json.dumps(value) for value in (home, path, ONE, TWO))]
-        code, text = walled(command, root, owner, environ(both.Model(NOWHERE), Path(home), root / path), 240)
+        code, text = walled(command, root, owner, environ(both.Model(NOWHERE), Path(home), root / path))
         found = re.search(r'^\{"as it.*$', text, re.MULTILINE)
         return json.loads(found[0]) if found else dict.fromkeys(WAYS, f"it ended with {code}: {text[-800:]}")
 
