@@ -41,6 +41,11 @@ FILES: Mapping[str, str] = {
     ),
     "checks.py": "def get_assert(output, context):\n    return True\n",
     "checks/tone.js": "module.exports = (output) => true;\n",
+    "app.mjs": "export default class { async callApi(prompt, context) { return { output: prompt } } }\n",
+    "prompts.js": "exports.short = ({ vars, provider, config }) => `Say ${vars.word}`\n",
+    "word.js": 'module.exports = (name, prompt, vars) => ({ output: "noon" })\n',
+    "check.mjs": 'import "node:fs"; export default (output, context) => true\n',
+    "made.mjs": "export const tests = async () => [{ vars: { word: 'a' }, assert: [{ type: 'equals', value: 'Say a' }] }]\n",
     "schema.json": '{"type": "object"}',
 }
 

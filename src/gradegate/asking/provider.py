@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
+from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
+from gradegate.processes.program import is_javascript
 from gradegate.registry import Registry
 from gradegate.values.conversation import Message, Reply, Request, Usage
 from gradegate.values.suite import Note, ProviderSpec
@@ -155,6 +157,8 @@ PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
 
 def split_id(provider_id: str) -> tuple[str, str] | None:
     """The longest registered prefix of an id, and the rest: ``openai:chat:gpt-5`` -> ("openai:chat", "gpt-5")."""
+    if is_code(provider_id) and is_javascript(provider_id) and not provider_id.startswith("file:"):
+        return "file", provider_id  # a path alone, as promptfoo takes it for such files
     parts = provider_id.split(":")
     for length in range(len(parts), 0, -1):
         prefix = ":".join(parts[:length])

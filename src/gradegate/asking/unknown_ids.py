@@ -30,7 +30,7 @@ _VENDORS: Mapping[str, str] = _TABLE["vendors"]  # names under which people look
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
-_WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
+_WITH_COMMAS = frozenset({"exec", "file", "python", "javascript", "http", "https", "scripted"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few

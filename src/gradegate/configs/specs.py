@@ -89,7 +89,11 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
     transform = scripts.code(keys.transform, source, origin)
-    opened = {key: scripts.code(str(it), source, origin) for key in TRANSFORMS if scripts.is_script(str(it := keys.config.get(key, "")))}
+    opened = {
+        key: scripts.code(str(it), source, origin, engine=True)
+        for key in TRANSFORMS
+        if scripts.is_script(str(it := keys.config.get(key, "")))
+    }
     spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
     return shown(replace(spec, origin=origin), source.env)
 

@@ -17,7 +17,7 @@ from gradegate.grading import program_objects
 from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.situation import situation
-from gradegate.texts import script
+from gradegate.texts import code
 from gradegate.texts.script import Fault, ScriptError, mentions
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -41,7 +41,7 @@ class JavaScript(Grader):
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
             raise ValueError("is no JavaScript")
-        script.of_assertion(value)
+        code.of_assertion(value)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
@@ -51,7 +51,7 @@ class JavaScript(Grader):
         """
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
-            found = script.of_assertion(self.value).call(transcript.answer, told)
+            found = code.of_assertion(self.value).call(transcript.answer, told)
             verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
         except (Fault, NoVerdict) as e:
             return program_objects.broken(f"the JavaScript fails on the answer: {e}")

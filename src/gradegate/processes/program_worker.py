@@ -34,12 +34,14 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Where a worker works: its interpreter, its folder, what it sees of the environment, and who it is (0: as we are).
+    """Where a worker works: what starts it, its folder, what it sees of the environment, and who it is (0: as we are).
 
+    ``start`` is an interpreter with its options, which takes ``harness`` as its last argument.
     ``closed`` are paths that it must not reach, and ``fixed`` those that it must not write.
     """
 
-    python: str
+    start: tuple[str, ...]
+    harness: str
     folder: Path
     env: dict[str, str]
     user: int = 0
@@ -83,9 +85,8 @@ class Worker:
 
     def _task(self, post: Post, requests: int, answers: int) -> bytes:
         home = {"HOME": self._home, "TMPDIR": self._home, "USER": "gradegate", "LOGNAME": "gradegate"}
-        source = (_HERE / "harness.py").read_text(encoding="utf-8")
         task = {
-            "argv": [post.python, "-c", source],
+            "argv": [*post.start, (_HERE / post.harness).read_text(encoding="utf-8")],
             "env": {**post.env, **home},
             "folder": str(post.folder),
             "pipes": [requests, answers],

@@ -106,6 +106,17 @@ def shown(value: Any) -> Any:
     return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
 
 
+def lacks(code: str) -> screen.Refusal | None:
+    """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
+    if len(code) > MAX_SCRIPT or (found := screen.refused(code)):
+        return found if len(code) <= MAX_SCRIPT else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
+    try:
+        _parsed(body.of_module(code), ("module", "exports"), code)
+    except ValueError:
+        return None
+    return screen.unknown(code, _globals().union(("module", "exports")))
+
+
 def mentions(code: Code, *names: str) -> bool:
     """Whether a snippet may look at any of these names; a file may, by a name of its own."""
     indirect = ("arguments", "eval", "Function", "\\u")

@@ -206,6 +206,9 @@ class Settings:
         help="a variable of the environment that such code sees")
     python: str = option("", "--python PATH", TEXT, commands=_MODELS,
         help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH")
+    node: str = option("", "--node PATH", TEXT, commands=_MODELS,
+        help="the Node.js that runs JavaScript and TypeScript code of the repository: the program, or its folder",
+        otherwise="node of PATH")
     env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
         help="a .env file with keys, not on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
