@@ -133,6 +133,19 @@ def test_without_leave_the_mistake_names_it_and_files_without_imports_need_none(
     assert gate({**made, "prompts": ["say"], "providers": ["echo"], "tests": [{"assert": [made["tests"][0]["assert"][2]]}]}).code == 0
 
 
+def test_a_config_is_what_a_module_exports(gate):
+    made = 'import { word } from "./words.mjs";\nexport default Promise.resolve({ prompts: [word], providers: ["echo"], tests: [%s] });\n'
+    assertion = '{ assert: [{ type: "contains", value: "noon" }, %s] }'
+    files = {"words.mjs": 'export const word = "at noon";\n'}
+    name = "promptfooconfig.mjs"
+    assert "is code of the repository, which runs only by leave -> write what it exports as YAML" in gate(made % "", name=name).mistakes
+    ran = gate(made % assertion % '{ type: "regex", value: "^at" }', ALLOW, name=name, **files)
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
+    said = gate(made % assertion % '{ type: "equals", value: "at noon", transform: (it) => it.slice(1) }', ALLOW, name=name).mistakes
+    assert "`promptfooconfig.mjs` makes no config: `transform` is a function, which is no plain data" in said
+    assert "promptfooconfig.mjs:1: unknown key `test`" in gate("export default { prompts: ['a'], test: [] };", ALLOW, name=name).mistakes
+
+
 TYPED = {
     "package.json": '{"type": "module"}',
     "check.ts": 'import { long } from "./lib.ts";\ninterface Told { vars: Record<string, string> }\n'

@@ -102,12 +102,18 @@ const KINDS = {
   },
 };
 
+/** Of what makes a config, where a function that is left out would change what is asserted. */
+function plain(name, value) {
+  if (typeof value === "function") throw new Said(`\`${name}\` is a function, which is no plain data: write it into a file, and name that`);
+  return value;
+}
+
 async function answer(request) {
   let called = false, said = "it threw what cannot be shown", raised = false;
   try {
     const value = await KINDS[request.kind](request, () => { called = true; });
     if (typeof value === "function" || typeof value === "symbol") throw new Said(`it returned a ${typeof value}, which is no plain data`);
-    const content = Buffer.from(stringify({ value: value === undefined ? null : value }));
+    const content = Buffer.from(stringify({ value: value === undefined ? null : value }, request.plain ? plain : undefined));
     if (content.length <= MOST) return content;
     said = `what it returns has more than ${MOST >> 20} MiB`;
   } catch (error) {
