@@ -13,7 +13,6 @@ from gradegate.deciding.gate import decide
 from gradegate.deciding.history import Prior, count, cut, mean_share
 from gradegate.deciding.votes import Standing, standing
 from gradegate.planning.plan import build_client
-from gradegate.running.askable import Askable
 from gradegate.running.histories import Histories
 from gradegate.running.run import run
 from gradegate.steps.preparation import prepare
@@ -89,7 +88,7 @@ def test_the_cells(cell, tmp_path):
         histories = earlier_runs(rates, runs, draw)
         judge = Judge([0.95 if number < broken else rate for number, rate in enumerate(rates)], draw)
         plan = replace(judged(prepared.plan, judge), history=History("h"))
-        known = Histories(plan, Askable(plan))
+        known = Histories(plan)
         records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.of((n, 0)).values()}
         found = run(replace(plan, history=History("h", records)), build_client(settings, ()), 0)
         decision = decide(found, plan.policies)

@@ -324,10 +324,7 @@ def test_open_failures_of_something_else_are_not_asked(again, capsys, key, value
     assert said in capsys.readouterr().err
 
 
-@each(
-    "change",
-    [lambda it: it["answer"].update(place=99), lambda it: it.update(positions=[7]), lambda it: it["answer"]["answer"].update(key="0" * 64)],
-)
+@each("change", [lambda it: it.update(place=99), lambda it: it.update(open=[7]), lambda it: it["answer"].update(key="0" * 64)])
 def test_open_failures_that_the_plan_does_not_have_are_a_mistake(again, capsys, change):
     path = again.folder / "gradegate-parts/open.jsonl"
     whole = path.read_bytes()

@@ -79,7 +79,7 @@ def test_a_second_round_asks_just_the_failures_that_are_open(sharded, llm):
     run.ask()
     before = len(llm.requests)
     opened = run.name_open()
-    assert [it["answer"]["answer"]["description"] for it in opened] == ["case 3", "case 8"]
+    assert [it["answer"]["description"] for it in opened] == ["case 3", "case 8"]
     assert len(llm.requests) == before == 20
     run.ask("--open", OPEN)
     again = {json.dumps(body["messages"]).split("case ")[-1][0] for body in llm.bodies[before:]}

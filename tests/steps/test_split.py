@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.running.rounds import groups, owners
 from gradegate.steps.preparation import prepare
-from gradegate.steps.split import groups, jobs_of, owners
 from gradegate.values.settings import Settings
 
 
@@ -25,16 +25,17 @@ def many_jobs(tmp_path_factory):
 @given(count=st.integers(0, 40), of=st.integers(1, 50))
 def test_every_job_is_in_one_shard_and_shards_are_even(many_jobs, count, of):
     planned = many_jobs[:count]
-    shards = [jobs_of(planned, (number, of)) for number in range(1, of + 1)]
-    assert sorted(index for shard in shards for index in shard) == list(range(count))
-    sizes = [len(shard) for shard in shards]
+    shards = owners(planned, of)
+    assert sorted(shards) == list(range(count))
+    assert set(shards.values()) <= set(range(1, of + 1))
+    sizes = [list(shards.values()).count(number) for number in range(1, of + 1)]
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_repetitions_count(many_jobs):
     planned = [replace(job, repeats=7 if index == 3 else 1) for index, job in enumerate(many_jobs[:10])]
-    mine = jobs_of(planned, (owners(planned, 2)[3], 2))
-    assert sum(planned[index].repeats for index in mine) in (7, 8, 9, 10)
+    shards = owners(planned, 2)
+    assert sum(job.repeats for index, job in enumerate(planned) if shards[index] == shards[3]) in (7, 8, 9, 10)
 
 
 def test_a_case_that_is_added_moves_few_others(many_jobs):

@@ -5,7 +5,7 @@ config with one test, `cases` for so many of it (`<n>` is the number of each, `b
 file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says) and `expect`.
 `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
 `then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address (`<root>` without `/v1`), `<id0>` the id of the first case that is planned.
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
 item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other), `sent` with
@@ -99,11 +99,11 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     """Run it after what the run before `left`, and say what did not come as it should."""
     assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
     begin()
-    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>", str(scene)) else None
+    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>|<root>", str(scene)) else None
     if llm:
         llm.requests.clear()
         llm.reply = script(scene.get("llm", "ok"))
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base})
+        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1")})
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
     for constant, value in scene.get("constants", {}).items():

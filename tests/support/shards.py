@@ -51,10 +51,10 @@ class Sharded:
             self.codes.append(self.command("run", "c.yaml", "--shard", f"{number}/{self.of}", *more))
 
     def name_open(self) -> list[dict]:
-        """The failures that the merge names, as lines of its file without the first and the last."""
+        """The failures that the merge names, as lines of its file without those around them."""
         self.codes.append(self.command("merge", PARTS, "c.yaml", "--open", OPEN))
         path = self.folder / OPEN
-        return [json.loads(line) for line in path.read_text().splitlines()[1:-1]] if path.exists() else []
+        return [json.loads(line) for line in path.read_text().splitlines()[1:-2]] if path.exists() else []
 
     def merge(self) -> tuple[int, dict]:
         """The decision: its code and results."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError, Mistake
 
 # What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
@@ -238,6 +239,11 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
     for name, value in variables.items():
         named |= {f"{name}:password": password for password in passwords(value)}
     return {name: value for name, value in named.items() if value.strip()}
+
+
+def sealing(variables: Mapping[str, str]) -> Hide:
+    """Hides them in finished documents, and in whatever else leaves the process."""
+    return redactor(secrets(variables).values(), short=False)
 
 
 _ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)

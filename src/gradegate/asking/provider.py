@@ -37,6 +37,7 @@ class Provider:
     # is a variable of the environment that holds the rest of it.
     siblings: Mapping[str, str] = {}
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
+    vectors: bool = True  # one for embeddings gives them; else it only compares two texts
     sees: bool = False  # takes images
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
@@ -89,12 +90,16 @@ class Provider:
         """One vector for each text, in order. Raises ProviderError."""
         raise self._cannot("embedding")
 
+    def compare(self, expected: str, text: str) -> tuple[float, Usage]:
+        """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
+        raise self._cannot("embedding")
+
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Labels with scores from 0 to 1. Raises ProviderError."""
         raise self._cannot("classification")
 
-    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
-        """The categories that the text is flagged for. Raises ProviderError."""
+    def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
+        """The categories that the text is flagged for, as the answer to a prompt. Raises ProviderError."""
         raise self._cannot("moderation")
 
     def _cannot(self, kind: str) -> ProviderError:
@@ -150,6 +155,7 @@ class Setting:
         return value
 
 
+_PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
 Build = Callable[[Setting], Provider]
 PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
@@ -176,6 +182,11 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
     if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
         return spec
     return replace(spec, id=f"{parts[0]}:{model}")
+
+
+def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
+    """Another model of the same vendor, at the same place and with the same key."""
+    return replace(spec, id=other, label="", transform="", config={name: it for name, it in spec.config.items() if name in _PLACE})
 
 
 def secret(setting: Setting, *names: str) -> str | None:

@@ -26,6 +26,7 @@ _FAMILIES = {name: (entry["is"], entry["do"]) for entry in _TABLE["families"] fo
 # The second parts of ids of vendors that are served, as patterns.
 _KINDS = [(pattern, (entry["is"], entry["do"])) for entry in _TABLE["kinds"] for pattern in entry["patterns"].split()]
 _RED, _MEDIA, _VECTORS = (tuple(_TABLE["special"][name]) for name in ("red", "media", "vectors"))
+ADALINE: Mapping[str, str] = _TABLE["adaline"]  # options of its gateway, as most vendors name them
 _VENDORS: Mapping[str, str] = _TABLE["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})

@@ -57,8 +57,7 @@ def _replaceable(page: Path) -> None:
 
 
 def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
-    from gradegate.access.environment import Environment, secrets
-    from gradegate.access.hiding import redactor
+    from gradegate.access.environment import Environment, sealing
     from gradegate.reporting.deliver import check_outputs, write
     from gradegate.reporting.places import check_inputs, places
 
@@ -68,7 +67,7 @@ def _write(output: str, results: Path, decision: Decision, links: Links) -> Path
     where = places([output], cwd, Environment(os.environ))
     check_inputs(where, [results.resolve()])
     _replaceable(where[output].path)
-    seal = redactor(secrets(os.environ).values(), short=False)
+    seal = sealing(os.environ)
     failures = write(check_outputs([output]), where, decision, links, seal)
     if failures:
         raise ConfigError.at(failures[output], None, "name another file with -o")

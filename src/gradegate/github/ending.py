@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from gradegate.access.environment import secrets
-from gradegate.access.hiding import excerpt, redactor
+from gradegate.access.environment import sealing
+from gradegate.access.hiding import excerpt
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.errors import ConfigError, Terminated
 from gradegate.github import workflow
@@ -42,6 +42,6 @@ class Ending:
         else:
             outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
         workflow.write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
-        hide = redactor(secrets(self.environ).values(), short=False)
+        hide = sealing(self.environ)
         text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(excerpt(hide(said), _LONGEST))}"
         workflow.append_summary(self.environ, text)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from gradegate.access.environment import secrets
-from gradegate.access.hiding import Hide, excerpt, redactor
+from gradegate.access.environment import sealing
+from gradegate.access.hiding import Hide, excerpt
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
@@ -56,7 +56,7 @@ class Step:
     @cached_property
     def hide(self) -> Hide:
         """Hides the secrets of the environment in whatever leaves the step."""
-        return redactor(secrets(self.environ).values(), short=False)
+        return sealing(self.environ)
 
     def tell(self, text: str) -> None:
         """Write to the log."""

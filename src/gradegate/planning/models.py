@@ -18,7 +18,7 @@ from gradegate.processes.pool import ANSWERS, FLAG
 from gradegate.texts import schemas
 from gradegate.texts.template import uses
 from gradegate.values.conversation import Image
-from gradegate.values.suite import Assertion, Case, Limits, ProviderSpec, Suite
+from gradegate.values.suite import NOTHING, Assertion, Case, Limits, ProviderSpec, Suite
 
 # An id for each kind, as messages show it.
 _EXAMPLES = {
@@ -32,6 +32,18 @@ _AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLA
 
 
 # --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def behind(spec: ProviderSpec) -> ProviderSpec:
+    """The vendor's model that ``adaline:VENDOR:KIND:MODEL`` names: Adaline's gateway is a library that asks it, and no server."""
+    first, *rest = spec.id.split(":", 3)
+    if first != "adaline" or len(rest) < 3:
+        return spec
+    vendor, kind, model = rest
+    whole = f"{vendor}:{model}" if kind == "chat" and PROVIDERS.find(vendor) else ":".join(rest)
+    renamed = NOTHING if vendor in ("google", "vertex") else unknown_ids.ADALINE  # Google names them so itself
+    config = {renamed.get(name, name): value for name, value in spec.config.items()}
+    return replace(spec, id=whole, label=spec.name, config=config)
 
 
 def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
@@ -55,7 +67,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
     for kind, spec in suite.given.items():
         if kind == "*" or spec.id in configured:
             continue
-        parts = split_id(spec.id)
+        parts = split_id(behind(spec).id)
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
         if parts is None and not runs_code(spec.id):
             yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))

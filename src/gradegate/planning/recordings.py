@@ -6,19 +6,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake
+from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, Call, calls, conversation
 from gradegate.planning.job import Job, Plan
+from gradegate.planning.load import Located
+from gradegate.planning.plan import plan
 from gradegate.recording.answer import Answer, Question
 from gradegate.recording.fields import called
 from gradegate.recording.messages import answering
 from gradegate.recording.messages import calls as calls_of
-from gradegate.recording.read import Recording
+from gradegate.recording.read import read
 from gradegate.registry import suggest
 from gradegate.texts import chat
+from gradegate.values.settings import Settings
 from gradegate.values.suite import Note
 
 MOST = 50  # mistakes of one kind that are said
@@ -28,9 +33,19 @@ _BY_ID = "name its call by the id: the prompt of a case that fills in a stored a
 AGAIN = Note("`confirm: answers` asks the grader again: answers made elsewhere cannot be asked for anew")
 
 
-def answered(plan: Plan, recording: Recording) -> Plan:
-    """The plan with an answer, or None, for each call; no target of it is asked. Raises ConfigError with every mistake."""
-    join = _Join(list(calls(plan.jobs)))
+def planned_with_answers(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
+    """The plan, with the answers that were made elsewhere, and the files that hold these. Raises ConfigError with every mistake.
+
+    Each call has an answer, or None, and no target of it is asked.
+    """
+    if not settings.answers:
+        return plan(suites, settings, client), frozenset()
+    recording = read(settings)
+    try:
+        made = plan(suites, settings, client)
+    except ConfigError as e:
+        raise ConfigError(*e.mistakes, *recording.mistakes) from e
+    join = _Join(list(calls(made.jobs)))
     for answer in recording.answers:
         join.put(answer)
     mistakes = [*recording.mistakes, *join.mistakes()]
@@ -40,10 +55,10 @@ def answered(plan: Plan, recording: Recording) -> Plan:
     for call in join.calls:  # the repetitions of a job come in their order, and the runs of a case by their numbers
         found = join.found.get(call.id, {})
         given[call.place] += [found.get(number) for number in range(1, call.most + 1)]
-    jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs))
-    anew = any(policy.confirm == "answers" for policy in plan.policies)
-    notes = (*plan.notes, AGAIN) if anew else plan.notes
-    return replace(plan, jobs=jobs, notes=notes, recorded=recording.digests)
+    jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(made.jobs))
+    anew = any(policy.confirm == "answers" for policy in made.policies)
+    notes = (*made.notes, AGAIN) if anew else made.notes
+    return replace(made, jobs=jobs, notes=notes, recorded=recording.digests), recording.opened
 
 
 @dataclass

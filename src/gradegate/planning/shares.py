@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from gradegate.errors import ConfigError
 from gradegate.http.budget import strictest
+from gradegate.planning.cache import check_secret
 from gradegate.planning.load import Located
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Limits
 
 
-def check_shard(settings: Settings) -> None:
-    """Raise ConfigError for options of shards that do not go together."""
+def check_options(settings: Settings) -> None:
+    """Raise ConfigError for options that do not go together, and for a secret that is too short."""
+    check_secret(settings)
     if settings.shard and settings.merge:
         raise ConfigError.at("both `shard` and `merge` are given", None, "ask in one job, and merge in another")
     if settings.open and not settings.shard and not settings.merge:

@@ -21,11 +21,12 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.processes import node
 from gradegate.processes.exchange import Died
-from gradegate.processes.permission import DOCS, NO_LEAVE, Leave
+from gradegate.processes.permission import DOCS, NO_LEAVE, Leave, may_run
 from gradegate.processes.program import File, Program, is_javascript, is_python, read, split
 from gradegate.processes.program_worker import Post, Worker
 from gradegate.processes.rights import hide
 from gradegate.processes.seclusion import Impossible, Seclusion
+from gradegate.values.settings import Settings
 
 FLAG = f"allow it to run: --allow-exec (input `allow-exec`), see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
@@ -155,9 +156,10 @@ _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED"
 _DESK = _Desk()
 
 
-def begin(leave: Leave) -> None:
-    """A new run with what it may; processes of another run are ended."""
+def begin(settings: Settings) -> None:
+    """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
     global _DESK  # noqa: PLW0603 - as the module says
+    leave = may_run(settings)
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:

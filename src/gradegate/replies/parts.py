@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,11 +22,10 @@ from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.regular import UnusableError, regular
-from gradegate.files.replacing import Place, replacing
 from gradegate.files.validation import first_wrong
 from gradegate.options import MOST_SHARDS
 
-FORMAT = 2  # grows when a line changes its meaning
+FORMAT = 3  # grows when a line changes its meaning
 PART, OPEN = "part", "open"
 MOST_FILES = 10_000
 _MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
@@ -34,6 +33,7 @@ _SHOWN = 40  # characters of what a header says
 _FORM = "gradegate run --shard 1/8 writes one, for each of 8 jobs"
 Index = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound=BaseModel)
+N = TypeVar("N", bound=BaseModel)
 
 
 class Damaged(ValueError):
@@ -64,8 +64,6 @@ class Header(Line):
     round: Annotated[int, Field(ge=1, le=99)]
     attempt: Annotated[int, Field(ge=1)]
     basis: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    calls: Index = 0  # that all shards took so far of the budget
-    usd: float = 0.0
     unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
 
     def unlike(self, own: Header) -> str:
@@ -99,30 +97,27 @@ class Part:
         """Its shard as people write it."""
         return f"{self.header.shard}/{self.header.of}"
 
-    def body(self) -> Iterator[tuple[int, bytes]]:
-        """The lines between the first and the last, with their numbers. Raises Damaged."""
+    def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
+        """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
         with _opened(self.path) as file:
             file.readline(MAX_FILE)
-            for number in range(2, self.footer.lines + 1):
-                yield number, file.readline(MAX_FILE)
+            for number in range(2, self.footer.lines):
+                with at_line(number):
+                    take(parsed(model, file.readline(MAX_FILE)))
+            if self.footer.lines < 2:
+                raise Damaged("it has no lines between the first and the last")
+            with at_line(self.footer.lines):
+                return parsed(last, file.readline(MAX_FILE))
 
-    def records(self, model: type[M]) -> Iterator[M]:
-        """These lines as that model. Raises Damaged."""
-        for number, line in self.body():
-            with at_line(number):
-                yield parsed(model, line)
 
-
-def write(place: Place, lines: Iterable[str]) -> None:
-    """Write lines, each without its end, and the footer. Raises OSError."""
+def closed(lines: Iterable[str]) -> Iterator[str]:
+    """These lines, each without its end, as those of a file, and the footer."""
     digest, count = hashlib.sha256(), 0
-    with replacing(place) as file:
-        for line in lines:
-            text = line + "\n"
-            digest.update(text.encode())
-            file.write(text)
-            count += 1
-        file.write(Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n")
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+        count += 1
+        yield line + "\n"
+    yield Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n"
 
 
 def read(path: Path) -> Part:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from gradegate.access.hiding import Hide
+from gradegate.reporting.commands import harmless
 from gradegate.reporting.wording import titled
 from gradegate.values.figures import chance, many
 from gradegate.values.result import Power
-from gradegate.values.suite import Rule
+from gradegate.values.suite import Policy, Rule
 
 _NOISE, _POWER = 0.01, 0.5  # from where on a gate blocks too often, or notices too little
+
+
+def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide, healthy: bool = True) -> list[str]:
+    """What rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
+    rules = [rule for policy in policies for rule in policy.rules]
+    known = [(rule, power) for rule, power in zip(rules, powers, strict=True) if power.slack is not None]
+    return [harmless(hide(line(rule, it, len(policies) > 1))) for rule, it in known if healthy or [*warnings(it)]]
 
 
 def line(rule: Rule, it: Power, several: bool) -> str:

@@ -109,23 +109,23 @@ class Beside:
         own = any(rule.own for rule in self.askable.rules.get(job.suite, ()))
         return not own and is_old(row, row.grades[position])
 
-    def regrading(self, case: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
+    def regrading(self, case: Place, place: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
         """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new.
 
         What has ``begun`` is left out.
         """
         answer = self.paired.get(case)
         done = {*self.again.get(case, ()), *begun}
-        bounds = {place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])}
+        bounds = {it: bound for it, bound in self.askable.of(job) if it not in done and _waits(row.grades[it])}
         if answer is None or answer.runs or not bounds:
             return None
         if answer.hidden:
             self.give_up(case, row)
             return None
-        asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
+        asks = {it: [replace(row.grades[it], usage=NO_USAGE)] for it in bounds}  # the record, turned round
         # What the graders of the base saw; the variables are the same, or nothing would be compared.
         saw = replace(answer.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools)
-        return Regrading(job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
+        return Regrading(place, job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
 
     def keep(self, case: Place, regrading: Regrading) -> None:
         """Take what was found."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain
 
 from gradegate import __version__
@@ -14,7 +15,7 @@ from gradegate.planning.job import Plan
 from gradegate.results.earlier_run import together
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
-from gradegate.running.confirm import Answer, Confirming, Pursue
+from gradegate.running.confirm import Answer, Confirming, Pursue, in_portions
 from gradegate.running.histories import Histories
 from gradegate.running.metric_sums import derived
 from gradegate.running.rounds import Asked, Place, Rounds, by_job
@@ -55,17 +56,19 @@ class Gathered:
     others: Sequence[Row] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plan: Plan, askable: Askable, reask: int, rounds: Rounds, pursue: Pursue | None = None) -> Gathered:
-        """All that is planned, in plan order."""
+    def of(
+        cls, plan: Plan, askable: Askable, reask: int, answers: Mapping[Place, Asked], rounds: Rounds | None, pursue: Pursue = in_portions
+    ) -> Gathered:
+        """These answers, in plan order; ``rounds`` make further runs of their cases, where no other job makes these."""
         both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
-        for place, asked in rounds.answers().items():
+        for place, asked in answers.items():
             both[plan.jobs[place[0]].of_base].append((place, asked))
         others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
         # Its own side stands before it.
         fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
-        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan, askable)
-        answers = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
-        confirming = Confirming(askable, answers, reask, histories, beside, pursue, rounds)
+        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
+        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
+        confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:
@@ -101,6 +104,12 @@ class Gathered:
             powers=plan.powers,
             sentinels=sentinels,
         )
+
+
+def nothing_asked(commit: str, digests: Mapping[str, str], notes: Iterable[str]) -> RunResult:
+    """A run in which nothing is asked, so that it has no cases."""
+    made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
+    return RunResult((), notes=tuple(map(Note, notes)), made=made)
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

@@ -26,8 +26,7 @@ from gradegate.values.figures import many
 from gradegate.values.open_grades import chief, members
 from gradegate.values.result import Grade, Outcome, Row
 
-# Brings askings, with the numbers of their answers, to their end, or as far as it can.
-Pursue = Callable[[Sequence[tuple[int, Asking]], Portions, Stopped], None]
+Pursue = Callable[[Sequence[Asking], Portions, Stopped], None]  # brings askings to their end, or as far as it can
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,11 @@ class Confirming:
         reask: int,
         histories: Histories,
         beside: Beside | None,
-        pursue: Pursue | None,
-        rounds: Rounds | None = None,
+        pursue: Pursue,
+        rounds: Rounds | None,
     ) -> None:
         self._askable, self._histories = askable, histories
-        self._pursue = pursue or in_portions
+        self._pursue = pursue
         self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
         self._answers: list[Answer] = []
         self.places: list[Place] = []  # of the answers
@@ -72,6 +71,7 @@ class Confirming:
         self._torn: set[Grades] = set()  # grades of which neither side won
         self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
+        self.said: list[Asking] = []  # all that was asked
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
         for it in answers:
@@ -105,11 +105,15 @@ class Confirming:
     def once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
-        self._pursue(self._wave, portions, stopped)
+        self._pursued([asking for _, asking in self._wave], portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
         self._go_on()
         self._regrade(numbers, portions, stopped)
         return sorted({self._cases[self._answers[number].case][0] for number in numbers})
+
+    def _pursued(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+        self.said += askings  # before: what is said until a signal comes was paid for
+        self._pursue(askings, portions, stopped)
 
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
@@ -180,7 +184,7 @@ class Confirming:
             lead = self._askable.lead(job.suite)
             kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
             priors = {} if old else self._priors(number, positions)
-            yield number, kind(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew, priors)
+            yield number, kind(answer.place, job, transcript or row.transcript, bounds, asks, lead, self._reask, anew, priors)
 
     def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
         """Of the grades whose history is used."""
@@ -271,10 +275,10 @@ class Confirming:
         for number in (number for number in numbers if not self._has_passed(number)):
             answer = self._answers[number]
             begun = {place for case, place in pending if case == answer.case}
-            if regrading := self._beside.regrading(answer.case, answer.job, answer.row, begun):
+            if regrading := self._beside.regrading(answer.case, answer.place, answer.job, answer.row, begun):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
-        self._pursue(self._regradings, portions, stopped)
+        self._pursued([regrading for _, regrading in self._regradings], portions, stopped)
         self._regraded()
         self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 
@@ -354,9 +358,8 @@ def _in_quarantine(answer: Answer) -> bool:
     return quarantine is not None and quarantine.in_force
 
 
-def in_portions(numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
+def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
     """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
-    askings = [asking for _, asking in numbered]
     if not portions.limited:
         portions.in_threads(lambda asking: asking.pursue(stopped), askings)
     while not stopped() and (open_ := [asking for asking in askings if asking.open]):

@@ -47,7 +47,7 @@ class Estimate:
 def estimate(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
     askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
-    histories = Histories(plan, askable)
+    histories = Histories(plan)
     sentinels = plan.sentinels.jobs if plan.sentinels else ()
     target = grader = fewest_target = fewest_grader = 0
     first = again = 0.0

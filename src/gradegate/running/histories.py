@@ -10,10 +10,11 @@ from gradegate.deciding.history import Counted, Prior, count, cut, mean_share
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
+from gradegate.results.history_file import history_lines
 from gradegate.running.askable import Askable, mode_of
 from gradegate.values.account import Made
 from gradegate.values.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
-from gradegate.values.result import Grade, Outcome, Row
+from gradegate.values.result import Grade, Outcome, Row, RunResult
 
 _SHORT = 7  # of a commit
 _DIGITS = 16  # of the hash of a request
@@ -24,8 +25,8 @@ Place = tuple[int, int]  # of an answer: the index of its job, and the repetitio
 class Histories:
     """Of the grades that may be asked again, by one grader and in one run of the case."""
 
-    def __init__(self, plan: Plan, askable: Askable) -> None:
-        self._plan, self._askable = plan, askable
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._askable = plan, Askable(plan)
         self.records: Records = plan.history.records if plan.history else {}
         self.shares = cache(self._share)
 
@@ -123,6 +124,10 @@ class Histories:
                     title = f"{name(row)} / {called(grade.assertion)}"
                     records[own] = GradeRecord(title, cut((*before, run)))
         return records
+
+    def lines(self, run: RunResult) -> Iterator[str]:
+        """The file with what the run adds."""
+        return history_lines(self.appended(run.rows, run.made) if run.rows else self.records)
 
     def _answers(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, Mapping[int, str]]]:
         single = (row for row in rows if not row.needs)  # several runs of one case have no history

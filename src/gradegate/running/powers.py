@@ -40,7 +40,7 @@ class _Planned:
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
     askable = Askable(plan)
-    histories, fails = Histories(plan, askable), cache(lambda prior: factor_chances(prior, broken=False).fails)
+    histories, fails = Histories(plan), cache(lambda prior: factor_chances(prior, broken=False).fails)
     jobs = [(index, 1 if job.needs else job.repeats) for index, job in enumerate(plan.jobs) if not job.of_base]
     places = [(index, repeat) for index, repeats in jobs for repeat in range(repeats)]
     bases: Sequence[Row | None] = [None] * len(places)

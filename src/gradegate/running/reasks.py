@@ -15,6 +15,7 @@ from gradegate.planning.job import Job
 from gradegate.running import converse
 from gradegate.running.border import guarded
 from gradegate.running.grade import grade_of
+from gradegate.running.rounds import Place
 from gradegate.running.transforms import Untransformed
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome
@@ -29,6 +30,7 @@ class Asking:
     ``anew``: each time a new answer is asked for, and all that are open are graded in it.
     """
 
+    place: Place
     job: Job
     transcript: Transcript
     bounds: Mapping[int, Bound]

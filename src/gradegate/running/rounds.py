@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gradegate.deciding.runs import next_runs, whole
 from gradegate.planning.checks import selected
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 from gradegate.values.conversation import Transcript
@@ -113,6 +114,21 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     for index in range(len(jobs)):
         found.setdefault(_first(above, index), []).append(index)
     return list(found.values())
+
+
+def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
+    """The shard of each job, from 1 to ``of``, by its index.
+
+    Groups lie in the order of digests of their names, and each shard takes as much of that order as any other. So shards
+    are even, and a case that is added moves few others to another shard, and away from its cache.
+    """
+    found: dict[int, int] = {}
+    before, total = 0, sum(job.repeats for job in jobs)
+    for group in sorted(groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)):
+        answers = sum(jobs[index].repeats for index in group)
+        found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)
+        before += answers
+    return found
 
 
 def _ties(job: Job, index: int | None) -> Iterator[object]:

@@ -21,11 +21,11 @@ from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.conclusion import Account, Gathered
-from gradegate.running.confirm import Confirming
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
+from gradegate.running.reasks import Asking
 from gradegate.running.rounds import Asked, Place, Rounds
 from gradegate.values.account import SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
@@ -52,9 +52,11 @@ def first_asks(
     return _Run(plan, client, reask, watch).first(only, sentinels)
 
 
-def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[tuple[int, int]]) -> Account:
-    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said."""
-    return _Run(plan, client, reask, lambda _: None).again(confirming, places)
+def further_asks(
+    plan: Plan, client: Client, reask: int, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
+) -> tuple[list[Asking], Account]:
+    """Have failures of these answers, ``open_`` by their positions, asked again until each stands; gives what was said."""
+    return _Run(plan, client, reask, lambda _: None).again(answers, open_)
 
 
 class _Run:
@@ -118,9 +120,13 @@ class _Run:
         self._leave_uncompared()
         return self._rounds.answers(only) | self._answers, self._account()
 
-    def again(self, confirming: Confirming, places: Sequence[tuple[int, int]]) -> Account:
-        self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
-        return self._account()
+    def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[list[Asking], Account]:
+        confirming = Gathered.of(self._plan, self._askable, self._reask, answers, None).confirming
+        wave = [(number, position) for number, place in enumerate(confirming.places) for position in open_.get(place, ())]
+        self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
+        said = confirming.said
+        self._lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
+        return said, self._account()
 
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
@@ -179,7 +185,7 @@ class _Run:
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
-        return Gathered.of(self._plan, self._askable, self._reask, self._rounds)
+        return Gathered.of(self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds)
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradegate.access.hiding import Hide
+from gradegate.access.hiding import Hide, unchanged
 from gradegate.errors import ConfigError
-from gradegate.files.replacing import replacing
 from gradegate.planning.identity import Call, calls
 from gradegate.planning.recordings import line
 from gradegate.reporting.commands import OLD
+from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
+from gradegate.reporting.report import Document, Sink
 from gradegate.results.jsonable import plain
 from gradegate.steps.session import Session
 from gradegate.values.settings import Settings
@@ -27,11 +28,8 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
     lines = (_case(call, session.prepared.hide) for call in calls(session.prepared.plan.jobs))
     if not output:
         return lines
-    try:
-        with replacing(session.where[output]) as file:
-            file.writelines(lines)
-    except OSError as e:
-        raise ConfigError.at(f"{output} could not be written: {e.strerror or e}", None, "name another file") from e
+    for failure in write_documents({output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged).values():
+        raise ConfigError.at(failure, None, "name another file")
     return iter(())
 
 

@@ -7,16 +7,12 @@ from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
-from gradegate.errors import Trouble
-from gradegate.results.mapping import line, written
-from gradegate.results.shape import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.portions import Portions
-from gradegate.running.rounds import Asked, Place, Rounds
-from gradegate.running.rows import missing_row
+from gradegate.running.rounds import Place, Rounds
+from gradegate.steps.book import AnswerRow
 from gradegate.steps.collection import Collected
-from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared
 from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE, Usage
@@ -31,55 +27,45 @@ NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is o
 
 @dataclass(frozen=True)
 class Merged:
-    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of: positions and a line each."""
+    """``run`` is everything; ``opened`` are the failures that the rules still need to know more of, by their answers."""
 
+    parts: Collected
     run: RunResult
-    opened: tuple[tuple[list[int], str], ...] = ()
+    account: Account
+    opened: dict[Place, list[int]]
 
 
 def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     """Put the parts together. What no part has is an ERROR that names its shard."""
-    records, limits = list(collected.accounts.values()), prepared.client.budget.limits
-
-    def asked_of(index: int, repeat: int) -> Asked:
-        asked = collected.asked.get((index, repeat))
-        why = f"not run: {collected.why(collected.owners[index])}"
-        return asked or Asked(missing_row(prepared.plan.jobs[index], repeat, why, Trouble.STOPPED))
-
-    rounds = Rounds(prepared.plan, lambda places: {place: asked_of(*place) for place in places})
-    hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
-    playback = Playback(collected.asks, collected.again, hidden)
-    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, rounds, playback)
-    playback.places = gathered.confirming.places
-    nobody = Portions(prepared.client.budget, lambda *_: None)
-    gathered.confirming.run(nobody, lambda: NOT_ASKED if playback.missing else "")
-    unneeded, lost = playback.unneeded()
-    made = {*gathered.confirming.places}
-    for place, row in ((place, asked.row) for place, asked in collected.asked.items() if not prepared.plan.jobs[place[0]].of_base):
-        if place not in made:  # runs that no case needed
-            lost = lost[0] + row.usage, sum((grade.usage for grade in row.grades), lost[1])
-    account = _account(collected, limits, lost)
-    used_up = _used_up(limits if playback.missing else NO_LIMITS, account)
-    opened = () if used_up or not playback.missing else tuple(_opened(gathered, playback, collected))
-    why = next(iter(collected.lacking.values()), NOT_ASKED) if playback.missing else ""
+    plan, book, limits = prepared.plan, collected.book, prepared.client.budget.limits
+    rounds, said = Rounds(plan, collected.take), frozenset(book.again)
+    gathered = Gathered.of(plan, Askable(plan), reask, rounds.answers(), rounds, book.play)
+    confirming = gathered.confirming
+    confirming.run(Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else "")
+    account = _account(collected, limits, _unneeded(collected, {*confirming.places}))
+    used_up = _used_up(limits if book.is_open else NO_LIMITS, account)
+    opened: dict[Place, list[int]] = {}
+    for place, position in sorted(_wanted(gathered, collected)) if book.is_open and not used_up else ():
+        if (place, "again", position) not in said and (asked := book.asked.get(place)) and asked.transcript:
+            opened.setdefault(place, []).append(position)
+    why = next(iter(collected.lacking.values()), NOT_ASKED) if book.is_open else ""
     run = gathered.result(f"the budget of {used_up} is used up" if used_up else why, account)
     problems, more = collected.problems, len(collected.problems) - 1
     notes = list(map(Note, problems[:MOST]))
     if len(problems) > MOST:
         notes.append(Note(f"{len(problems) - MOST:,} more problems with the parts"))
-    if unneeded:
-        notes.append(Note(f"{many(unneeded, 'failure')} asked again in vain: no shard sees what the others find"))
-    return Merged(
-        replace(
-            run,
-            notes=(*run.notes, *notes),
-            models=tuple(dict.fromkeys(model for it in records for model in it.models)) or run.models,
-            keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
-            hidden=tuple(sorted({name for it in records for name in it.hidden})),
-            incomplete="".join(problems[:1]) + (f", and {many(more, 'more problem')}" if more > 0 else ""),
-        ),
-        opened,
+    if book.again:
+        notes.append(Note(f"{many(len(book.again), 'failure')} asked again in vain: no shard sees what the others find"))
+    records = collected.accounts.values()
+    run = replace(
+        run,
+        notes=(*run.notes, *notes),
+        models=tuple(dict.fromkeys(model for it in records for model in it.models)) or run.models,
+        keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
+        hidden=tuple(sorted({name for it in records for name in it.hidden})),
+        incomplete="".join(problems[:1]) + (f", and {many(more, 'more problem')}" if more > 0 else ""),
     )
+    return Merged(collected, run, account, opened)
 
 
 def _used_up(limits: Limits, account: Account) -> str:
@@ -95,8 +81,8 @@ def _used_up(limits: Limits, account: Account) -> str:
 # --- what is still open ---------------------------------------------------------------------------------------
 
 
-def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[tuple[list[int], str]]:
-    """The failures of one more round, those of an answer together, in plan order: their positions, and the line of an ``OpenRecord``.
+def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
+    """The failures of one more round.
 
     No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, or are asked
     last, so that it settles the rules, whether all of its failures are noise or the wave alone stands.
@@ -106,17 +92,18 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
     places = gathered.confirming.places
     wanted = {(places[number], it) for number, it in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END))}
     cases = {index for (index, _), _ in wanted if jobs[index].needs}  # whose other runs nobody waits for either
-    others = ((place, asked) for place, asked in collected.asked.items() if place[0] in cases)
-    wanted |= {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
-    by_place: dict[Place, list[int]] = {}
-    for place, position in sorted(it for it in wanted if not playback.asked(*it)):
-        by_place.setdefault(place, []).append(position)
-    for place, positions in by_place.items():
-        index, repeat = place
-        if record := collected.records.get(place):
-            has_base = not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2])
-            base = collected.asked.get((index + 1, repeat)) if has_base else None
-            yield positions, written({"positions": positions, "answer": record, "other": line(CaseLine, base.row) if base else None})
+    others = ((place, asked) for place, asked in collected.book.asked.items() if place[0] in cases)
+    return wanted | {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
+
+
+def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
+    """The lines of what is open: each answer with its positions, then that of the base, where it was asked in the same run."""
+    asked, jobs = merged.parts.book.asked, prepared.plan.jobs
+    for (index, repeat), positions in merged.opened.items():
+        own, other = (index, repeat), (index + 1, repeat)
+        yield AnswerRow.line_of(own, asked[own], jobs[index], prepared.hide, positions)
+        if not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2]) and other in asked:
+            yield AnswerRow.line_of(other, asked[other], jobs[index + 1], prepared.hide)
 
 
 def likely(grades: int, noise: float) -> int:
@@ -131,6 +118,16 @@ def likely(grades: int, noise: float) -> int:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
+def _unneeded(collected: Collected, made: set[Place]) -> tuple[Usage, Usage]:
+    """What target and graders took for asks that no rule needed, and for runs that no case did."""
+    book, jobs = collected.book, collected.book.plan.jobs
+    runs = [asked.row for place, asked in book.asked.items() if place not in made and not jobs[place[0]].of_base]
+    grades = (grade for row in runs for grade in row.grades)
+    asks = (ask for _, asks in book.again.values() for ask in asks)
+    target = sum((usage for row in book.rows for usage in row.usages), sum((row.usage for row in runs), NO_USAGE))
+    return target, sum((it.usage for several in (grades, asks) for it in several), NO_USAGE)
+
+
 def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]) -> Account:
     """The accounts of all shards as one: rounds follow one another, and the shards of a round run at the same time."""
     accounts = [record.account for record in collected.accounts.values()]
@@ -143,7 +140,7 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest.values()),
-        lost=(sum((it.lost[0] for it in accounts), NO_USAGE) + unneeded[0], sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1]),
+        lost=(sum((it.lost[0] for it in accounts), unneeded[0]), sum((it.lost[1] for it in accounts), unneeded[1])),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
         cache=CacheReport(
             sum(it.looked_up for it in caches),

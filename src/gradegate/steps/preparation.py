@@ -11,20 +11,16 @@ from gradegate.access.hiding import Hide, redactor
 from gradegate.base.checkout import Base
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
-from gradegate.planning.cache import check_secret
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
-from gradegate.planning.plan import build_client, plan
-from gradegate.planning.recordings import answered
+from gradegate.planning.plan import build_client
+from gradegate.planning.recordings import planned_with_answers
 from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
-from gradegate.planning.shares import check_shard
+from gradegate.planning.shares import check_options
 from gradegate.processes import pool as programs
 from gradegate.processes.evaluate import begin
-from gradegate.processes.permission import may_run
-from gradegate.recording.read import read as recorded
-from gradegate.reporting.commands import harmless
-from gradegate.reporting.powers import line, warnings
+from gradegate.reporting.powers import unseen
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.running.powers import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
@@ -62,13 +58,7 @@ class Prepared:
 
     def unseen(self, healthy: bool = True) -> list[str]:
         """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
-        rules = [rule for policy in self.plan.policies for rule in policy.rules]
-        known = [
-            (rule, power)
-            for rule, power in zip(rules, self.plan.powers, strict=True)
-            if power.slack is not None and (healthy or [*warnings(power)])
-        ]
-        return [harmless(self.hide(line(rule, power, len(self.plan.policies) > 1))) for rule, power in known]
+        return unseen(self.plan.policies, self.plan.powers, self.hide, healthy)
 
     @property
     def shown_plan(self) -> Plan:
@@ -82,9 +72,8 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
-    check_shard(settings)
-    check_secret(settings)
-    programs.begin(may_run(settings))
+    check_options(settings)
+    programs.begin(settings)
     base = read_base(settings)  # first, so that one plan at a time is in memory
     begin()
     suites: list[Located] = []
@@ -101,7 +90,7 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None, apar
     """``apart``: the cases are not those that the rules are about."""
     client = build_client(settings, suites)
     try:
-        own, answers = _planned(suites, settings, client)
+        own, answers = planned_with_answers(suites, settings, client)
     except ConfigError as e:
         raise ConfigError(*e.mistakes, *([] if apart else mistakes(suites))) from e
     planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, suites)
@@ -116,18 +105,6 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None, apar
     sought = inputs.union(*(located.workspace.named for located in suites))
     searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
     return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
-
-
-def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
-    """The plan, with the answers that were made elsewhere and the files that hold them. Raises ConfigError."""
-    if not settings.answers:
-        return plan(suites, settings, client), frozenset()
-    recording = recorded(settings)
-    try:
-        made = plan(suites, settings, client)
-    except ConfigError as e:
-        raise ConfigError(*e.mistakes, *recording.mistakes) from e
-    return answered(made, recording), recording.opened
 
 
 # --- without keys ---------------------------------------------------------------------------------------------

@@ -7,37 +7,33 @@ line and the Action only say which, and post what came of it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from gradegate import __version__
-from gradegate.access.environment import secrets as environment_secrets
-from gradegate.access.hiding import Hide, redactor
+from gradegate.access.environment import sealing
+from gradegate.access.hiding import Hide, unchanged
 from gradegate.asking import ready
 from gradegate.deciding.gate import decide, withheld
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.replacing import Place
 from gradegate.planning.cache import remembered
 from gradegate.processes import pool as programs
-from gradegate.reporting.deliver import check_outputs, render, write
+from gradegate.reporting.deliver import check_outputs, render, write, write_documents
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal
-from gradegate.reporting.report import Document, Links
-from gradegate.results.history_file import history_lines
-from gradegate.running.askable import Askable
+from gradegate.reporting.report import Document, Links, Sink
+from gradegate.running.conclusion import nothing_asked
 from gradegate.running.histories import Histories
 from gradegate.running.run import Watch, run
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
-from gradegate.values.account import Made
 from gradegate.values.changes import Approval, GateChanges
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import Settings
-from gradegate.values.suite import NOTHING, Note
+from gradegate.values.suite import NOTHING
 
 T = TypeVar("T")
 Progress = Callable[[int, Sequence[str]], AbstractContextManager[Watch]]  # takes the number of planned answers, and lines to show before
@@ -99,21 +95,9 @@ class Session:
         rows = self.rows(self.prepared, progress, ask)
         return decide(rows, conceal(self.prepared.plan.policies, self.prepared.hide), changes)
 
-    def history(self, run: RunResult) -> Iterator[str]:
-        """The lines of the history with what the run adds."""
-        plan = self.prepared.plan
-        histories = Histories(plan, Askable(plan))
-        records = histories.appended(run.rows, run.made) if run.rows else histories.records
-        yield from map(self.prepared.seal, history_lines(records))
-
-    def keep(self, path: str, run: RunResult) -> str:
-        """Write the history; gives why it could not be written, which never changes the verdict."""
-        try:
-            with replacing(self.where[path]) as file:
-                file.writelines(self.history(run))
-        except OSError as e:
-            return f"{path} could not be written: {e.strerror or e}"
-        return ""
+    def history(self, run: RunResult) -> Document:
+        """The history with what the run adds."""
+        return Document(Sink.FILE, map(self.prepared.seal, Histories(self.prepared.plan).lines(run)))
 
     def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names."""
@@ -167,8 +151,9 @@ def deliver(
         decision = session.decide(progress, approve, ask)
     where = {path: place for path, place in session.where.items() if path not in kept}
     delivered = _delivered(where, decision, names, links, session.prepared.seal)
-    failures = delivered.failures | {path: why for path in kept if (why := session.keep(path, decision.run))}
-    return replace(delivered, failures=failures, history=session.history(decision.run))
+    history = partial(session.history, decision.run)
+    failures = delivered.failures | write_documents(dict.fromkeys(kept, history), session.where, unchanged)
+    return replace(delivered, failures=failures, history=history().parts)
 
 
 def deliver_without_keys(
@@ -195,17 +180,14 @@ def deliver_without_keys(
             decision = unasked(GateOutcome.PASS, session.spared, settings, session.prepared.plan.digests)
         else:
             decision = withheld(decision, _approved(session.prepared.changes, approve))
-    seal = redactor(environment_secrets(settings.environ).values(), short=False)
-    return _delivered(where, decision, names, links, seal)
+    return _delivered(where, decision, names, links, sealing(settings.environ))
 
 
 def unasked(
     outcome: GateOutcome, reason: str, settings: Settings, digests: Mapping[str, str] = NOTHING, notes: Iterable[str] = ()
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""
-    made = Made(__version__, settings.commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
-    run = RunResult((), notes=tuple(map(Note, notes)), made=made)
-    return Decision(outcome, reason, (), run, Counts(), Counts())
+    return Decision(outcome, reason, (), nothing_asked(settings.commit, digests, notes), Counts(), Counts())
 
 
 def _approved(changes: GateChanges, approve: Approve) -> GateChanges:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from gradegate import __version__
+from gradegate.access.hiding import unchanged
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.replacing import Place
 from gradegate.options import whole_number
-from gradegate.planning.identity import plan_digest
-from gradegate.replies.parts import FORMAT, OPEN, PART, Damaged, Header, read, write
+from gradegate.replies.parts import OPEN, Damaged, Header, closed, read
+from gradegate.reporting.deliver import write_documents
+from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import one_line
-from gradegate.running.run import Watch
-from gradegate.steps.collection import Collected, collect
-from gradegate.steps.merge import MOST, Merged, merged
+from gradegate.running.askable import Askable
+from gradegate.running.conclusion import Account
+from gradegate.running.rounds import owners
+from gradegate.running.run import Watch, first_asks, further_asks
+from gradegate.steps.book import AnswerRow, AsksRow, Book
+from gradegate.steps.collection import AccountRow, collect, header
+from gradegate.steps.merge import MOST, Merged, merged, open_rows
 from gradegate.steps.preparation import Prepared
-from gradegate.steps.records import OpenRecord
 from gradegate.steps.session import Progress, Session, Spare, needed
-from gradegate.steps.shard_run import Found, first_round, further_round
-from gradegate.steps.split import jobs_of
 from gradegate.values.figures import many
-from gradegate.values.result import RunResult
+from gradegate.values.result import Outcome, RunResult
 from gradegate.values.settings import Settings
 
 _ROUND = "name the failures with `gradegate merge DIR --open FILE`, of the same commit and options"
@@ -42,7 +42,27 @@ class Written:
     problems: tuple[str, ...] = ()
 
 
+def _written(session: Session, head: Header, rows: Iterable[str], written: Written, account: Account | None = None) -> Written:
+    """What came of it once the file is there; without one, what went wrong."""
+    last = [AccountRow.line_of(account, session.prepared)] if account else []
+    lines = closed(map(session.prepared.seal, (head.model_dump_json(), *rows, *last)))
+    problems = write_documents({written.path: lambda: Document(Sink.FILE, lines)}, session.where, unchanged)
+    if problems:
+        return replace(written, path="", failures=0, code=INCONCLUSIVE, problems=(*written.problems, *problems.values()))
+    return written
+
+
 # --- a shard --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a shard found: the rows of its part, with how many answers and failures they are about."""
+
+    rows: Iterable[str]
+    account: Account
+    answers: int
+    failed: int
 
 
 def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Written:
@@ -51,48 +71,68 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     ``spare`` says why nothing needs to be asked; the merge, which is told the same, then wants no part.
     """
     number, of = settings.shard or (1, 1)
-    before, wanted = _opened(settings) if settings.open else (None, None)
-    settings = replace(settings, taken=(before.calls, before.usd)) if before else settings
+    before, rows, taken = _opened(settings) if settings.open else (None, None, (0, 0.0))
+    settings = replace(settings, taken=taken)
     round_, basis = (before.round, before.basis) if before else (1, "")
     attempt = whole_number(settings.environment.run[1], 1) or 1
     path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{attempt}.jsonl")
-    session = Session.begin(settings, [path], spare)
-    where, prepared, shard = session.where[path], session.prepared, f"shard {number}/{of}"
+    session, shard = Session.begin(settings, [path], spare), f"shard {number}/{of}"
     if session.spared:
         return Written(f"{shard}: nothing to check: {session.spared}")
-    head = _header(settings, prepared, round=round_, basis=basis, attempt=attempt)
+    head = header(settings, session.prepared.plan, round=round_, basis=basis, attempt=attempt)
     if before and (wrong := _unlike(before, head)):
         raise _unusable(wrong, settings)
     if unasked := session.wait():
         # A part all the same: without any, the merge could not tell it from a shard that was given no keys.
         head = head.model_copy(update={"unasked": unasked})
-        return _written(where, prepared, [head.model_dump_json()], Written(f"{shard}: {unasked}", path, code=INCONCLUSIVE))
+        return _written(session, head, (), Written(f"{shard}: {unasked}", path, code=INCONCLUSIVE))
     try:
-        found = session.evaluate(partial(_asked, session, wanted, progress))
+        found = session.evaluate(partial(_first_round, session, progress) if rows is None else partial(_further_round, session, rows))
     except Damaged as e:
         raise _unusable(f"the failures to ask again cannot be used: {e}", settings) from e
     what = many(found.answers, "answer") + (f", {many(found.failed, 'failure')}" if found.failed else "")
-    code = PASS if not found.stopped else TERMINATED if found.stopped == "terminated" else INTERRUPTED
+    stopped = found.account.stopped
+    code = PASS if not stopped else TERMINATED if stopped == "terminated" else INTERRUPTED
     written = Written(f"{shard}: {what}; `gradegate merge` decides", path, found.failed, code)
-    return _written(where, prepared, [head.model_dump_json(), *found.lines], written)
+    return _written(session, head, found.rows, written, found.account)
 
 
-def _asked(session: Session, wanted: list[OpenRecord] | None, progress: Progress) -> Found:
-    prepared, settings = session.prepared, session.settings
-    if wanted is not None:
-        return further_round(prepared, settings, wanted)
-    jobs = prepared.plan.jobs
-    with progress(sum(jobs[index].repeats for index in jobs_of(jobs, settings.shard or (1, 1))), ()) as watch:
-        return first_round(prepared, settings, watch)
+def _first_round(session: Session, progress: Progress) -> _Found:
+    """Ask the shard's jobs once."""
+    prepared, jobs, (number, of) = session.prepared, session.prepared.plan.jobs, session.settings.shard or (1, 1)
+    mine = [index for index, owner in owners(jobs, of).items() if owner == number]
+    with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
+        asked, account = first_asks(prepared.plan, prepared.client, session.settings.reask, mine, watch, sentinels=number == 1)
+    rows = (AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items())
+    return _Found(rows, account, len(asked), sum(it.row.outcome is Outcome.FAIL for it in asked.values()))
 
 
-def _opened(settings: Settings) -> tuple[Header, list[OpenRecord]]:
-    """The first line and the failures of the file that names them. Raises ConfigError."""
+def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
+    """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
+    prepared, plan, (number, of) = session.prepared, session.prepared.plan, session.settings.shard or (1, 1)
+    book, askable = Book(plan), Askable(plan)
+    planned = {(index, repeat) for index, job in enumerate(plan.jobs) for repeat in range(job.repeats)}
+    mine = {(row.place, row.repeat): row.open for row in [row for row in rows if row.open][number - 1 :: of]}
+    for row in rows:
+        place = row.place, row.repeat
+        if place in mine or not row.open:  # an answer of the base
+            book.add_answer(row, planned, "the plan")
+            if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
+                raise Damaged(f"answer {row.place} has no such open grade")
+    said, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
+    lines = (AsksRow.line_of(it, prepared.hide) for it in said)
+    return _Found(lines, account, len(mine), sum(map(len, mine.values())))
+
+
+def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, float]]:
+    """The first line and the failures of the file that names them, and what all shards took so far. Raises ConfigError."""
+    rows: list[AnswerRow] = []
     try:
         file = read(settings.cwd / settings.open)
-        return file.header, list(file.records(OpenRecord))
+        budget = file.read(AnswerRow, rows.append, AccountRow).account.budget
     except Damaged as e:
         raise _unusable(f"it names no failures to ask again: {e}", settings) from e
+    return file.header, rows, (budget.calls, budget.usd) if budget else (0, 0.0)
 
 
 def _unusable(why: str, settings: Settings) -> ConfigError:
@@ -106,16 +146,6 @@ def _unlike(before: Header, own: Header) -> str:
     return before.unlike(own) or (f"it is of {before.of} shards, and not {own.of}" if before.of != own.of else "")
 
 
-def _written(where: Place, prepared: Prepared, lines: Iterable[str], written: Written) -> Written:
-    """What came of it once the file is there; without one, what went wrong."""
-    try:
-        write(where, map(prepared.seal, lines))
-    except OSError as e:
-        problem = f"{written.path} could not be written: {e.strerror or e}"
-        return replace(written, path="", failures=0, code=INCONCLUSIVE, problems=(*written.problems, problem))
-    return written
-
-
 # --- a merge --------------------------------------------------------------------------------------------------
 
 
@@ -126,41 +156,29 @@ def of_merge(settings: Settings) -> Settings:
 
 def answered_by_parts(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, as the parts of all shards have it; no model is asked. Raises ConfigError."""
-    return _merged(prepared, settings)[0].run
+    return _merged(prepared, settings).run
 
 
 def name_open(settings: Settings, spare: Spare = needed) -> Written:
     """Write the failures that the rules still need to know more of, for another round; an older file goes. Raises ConfigError."""
     session = Session.begin(of_merge(settings), [settings.open], spare)
-    prepared, where = session.prepared, session.where[settings.open]
     if session.spared:
         return Written(f"nothing to check: {session.spared}")
-    found, collected = session.evaluate(partial(_merged, prepared, settings))
-    failures = sum(len(positions) for positions, _ in found.opened)
-    problems = tuple(map(prepared.hide, collected.problems[:MOST]))
+    found = session.evaluate(partial(_merged, session.prepared, settings))
+    failures, parts = sum(map(len, found.opened.values())), found.parts
+    problems = tuple(map(session.prepared.hide, parts.problems[:MOST]))
     if failures:
-        budget = found.run.budget
-        spent = {"calls": budget.calls, "usd": budget.usd} if budget else {}
-        head = _header(settings, prepared, gradegate=OPEN, of=collected.of, round=collected.rounds + 1, basis=collected.basis, **spent)
-        lines = [head.model_dump_json(), *(line for _, line in found.opened)]
+        head = header(settings, session.prepared.plan, gradegate=OPEN, of=parts.of, round=parts.rounds + 1, basis=parts.basis)
         written = Written(f"{many(failures, 'failure')} to ask again", settings.open, failures, PASS, problems)
-        return _written(where, prepared, lines, written)
+        return _written(session, head, open_rows(found, session.prepared), written, found.account)
     try:
-        where.path.unlink(missing_ok=True)
+        session.where[settings.open].path.unlink(missing_ok=True)
     except OSError as e:
         what = f"{settings.open} could not be written: {e.strerror or e}"
         return Written("", code=INCONCLUSIVE, problems=(*problems, what))
     return Written("nothing to ask again", problems=problems)
 
 
-def _merged(prepared: Prepared, settings: Settings) -> tuple[Merged, Collected]:
-    collected = collect(settings.cwd / settings.merge, prepared.plan, _header(settings, prepared))
-    return merged(prepared, collected, settings.reask), collected
-
-
-def _header(settings: Settings, prepared: Prepared, **more: Any) -> Header:
-    """The first line of this shard's part, or of what is the whole plan's."""
-    number, of = settings.shard or (0, 1)
-    own = {"gradegate": PART, "format": FORMAT, "version": __version__, "shard": number, "of": of, "round": 1, "attempt": 1}
-    of_run = {"plan": plan_digest(prepared.plan), "commit": settings.commit, "run": settings.environment.run[0]}
-    return Header.model_validate({**own, **of_run, **more})
+def _merged(prepared: Prepared, settings: Settings) -> Merged:
+    parts = collect(settings.cwd / settings.merge, prepared.plan, header(settings, prepared.plan))
+    return merged(prepared, parts, settings.reask)
