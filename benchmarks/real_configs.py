@@ -1,6 +1,6 @@
 """How many configs of the wild run? Tries public promptfoo configs in promptfoo and in gradegate, and prints one table.
 
-usage: real_configs.py CHECKOUTS --promptfoo COMMAND [--index FILE] [--only TEXT] [--again promptfoo|gradegate] [--write]
+usage: real_configs.py CHECKOUTS --promptfoo COMMAND [--only TEXT] [--again promptfoo|gradegate] [--write]
 
 CHECKOUTS holds OWNER__NAME of each repository at its commit (`tests/side_by_side/sample.yaml`), and belongs to a user
 who is not root. Code of strangers runs: as that user, in a network with loopback alone, its processes ended after two
@@ -41,6 +41,9 @@ WAYS = ("as it stands", "one grader", "answers", "code", "both")
 KEYS = "COHERE DEEPSEEK FIREWORKS GEMINI GITHUB GROQ OPENROUTER PERPLEXITY REPLICATE TOGETHER VERTEX CEREBRAS".split()
 REFUSALS = yaml.safe_load((INDEX.parent / "refusals.yaml").read_text())
 SILENT, CLASSES = REFUSALS["silent"], REFUSALS["silent"] | REFUSALS["others"]
+SETTINGS = f"""PROMPTFOO_DISABLE_TELEMETRY=1 PROMPTFOO_DISABLE_UPDATE=1 PROMPTFOO_DISABLE_REMOTE_GENERATION=1 PROMPTFOO_DISABLE_SHARING=1
+PROMPTFOO_PYTHON=/usr/bin/python3 PROMPTFOO_REQUEST_BACKOFF_MS=1 NODE_COMPILE_CACHE=/tmp/node AWS_REGION=us-east-1 HTTP_PROXY={NOWHERE}
+HTTPS_PROXY={NOWHERE} http_proxy={NOWHERE} https_proxy={NOWHERE} NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost"""
 TRY = """
 import contextlib, io, json, pathlib, re, sys
 from gradegate.cli import main
@@ -73,9 +76,10 @@ def walled(command: Sequence[str], folder: Path, owner: int, environ: Mapping[st
     """What a command prints, up to a line; run as the owner of the checkouts, with processes of its own that end with it."""
     drop = f"setpriv --reuid {owner} --regid {owner} --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs".split()
     wall = ["timeout", "--kill-after=5", "120", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *drop]
-    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    text = ""
-    with subprocess.Popen([*wall, *command], cwd=folder, env=dict(environ), **streams) as process:
+    text, out = "", subprocess.PIPE
+    with subprocess.Popen(
+        [*wall, *command], cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+    ) as process:
         for line in process.stdout or ():
             text += line.decode(errors="replace")
             if re.search(until, text):
@@ -89,20 +93,13 @@ def environ(model: both.Model, home: str, config: Path) -> dict[str, str]:
     text = config.read_text(errors="replace") if config.suffix in (".yaml", ".yml", ".json") else ""
     names = re.findall(r"(?:\benv\.|\$\{|apiKeyEnvar:? *)([A-Z][A-Z0-9_]+)", text)
     return {
-        "PATH": os.environ["PATH"],
-        "LANG": "C.UTF-8",
+        **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
         **{name: model.base if re.search("URL|HOST|ENDPOINT", name) else "key-of-nobody" for name in names},
         **model.environ(),
         **dict.fromkeys([*(f"{name}_API_KEY" for name in KEYS), "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], "key-of-nobody"),
-        **dict.fromkeys((f"PROMPTFOO_DISABLE_{name}" for name in "TELEMETRY UPDATE REMOTE_GENERATION SHARING".split()), "1"),
-        "PROMPTFOO_PYTHON": "/usr/bin/python3",
-        "PROMPTFOO_REQUEST_BACKOFF_MS": "1",
-        "AWS_REGION": "us-east-1",
+        **dict(setting.split("=", 1) for setting in SETTINGS.split()),
         "HOME": home,
         "PROMPTFOO_CONFIG_DIR": f"{home}/promptfoo",
-        "NODE_COMPILE_CACHE": "/tmp/node",
-        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
-        **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
     }
 
 
@@ -144,7 +141,7 @@ def name(entry: Mapping[str, str]) -> str:
 def classes(said: str) -> dict[str, str]:
     """The classes of the mistakes that ``validate`` names, each with one of them."""
     found: dict[str, str] = {}
-    for line in re.findall(r"^(?!\d+ mistakes?;)\S.*(?:\n.*?)*? -> .*", said, re.MULTILINE):
+    for line in (line for line in said.splitlines() if " -> " in line):
         kind = next((kind for kind, words in CLASSES.items() if re.search(words, line)), "other")
         found.setdefault(kind, line)
     return found or {"other": said}
@@ -182,7 +179,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--promptfoo", nargs="+", required=True, metavar="COMMAND")
-    parser.add_argument("--index", type=Path, default=INDEX)
     parser.add_argument("--only", default="")
     parser.add_argument("--again", choices=("promptfoo", "gradegate"), action="append", default=[])
     parser.add_argument("--jobs", type=int, default=2)
@@ -195,7 +191,7 @@ def main() -> int:
     owner = options.checkouts.stat().st_uid
     if not owner:
         parser.error(f"{options.checkouts} belongs to root: give it to a user who has nothing else")
-    index = yaml.safe_load(options.index.read_text())
+    index = yaml.safe_load(INDEX.read_text())
     held, lock = options.checkouts / "found.json", threading.Lock()
     found: dict[str, Any] = json.loads(held.read_text()) if held.exists() else {}
 
@@ -217,7 +213,7 @@ def main() -> int:
             list(pool.map(functools.partial(find, tool), index))
     table([(entry, found[name(entry)]) for entry in index if found.get(name(entry), {}).keys() == {"promptfoo", "gradegate"}])
     if options.write:
-        options.index.write_text("".join(line(entry, found.get(name(entry), {})) for entry in index))
+        INDEX.write_text("".join(line(entry, found.get(name(entry), {})) for entry in index))
     return 0
 
 

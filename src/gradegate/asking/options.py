@@ -17,7 +17,8 @@ from gradegate.files.document import table
 from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
 
-PROMPTFOOS, PARAMETERS = (frozenset(words.split()) for words in table("asking", "options.yaml").values())
+_PASSED, _TOOLS, PARAMETERS = (frozenset(words.split()) for words in table("asking", "options.yaml").values())
+PROMPTFOOS = _PASSED | _TOOLS
 # Of the parameters, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
 _MAPPINGS = ("headers", "queryParams")  # what is written below them is read by name
@@ -63,6 +64,10 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
     return name not in known and name not in PROMPTFOOS
 
 
+def _is_on(value: object) -> bool:
+    return bool(value.get("enabled", value) if isinstance(value, Mapping) else value)
+
+
 def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
@@ -72,6 +77,9 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
+        elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
+            what = f"`{name}` of `{spec.id}` gives the model what it does not have here, so another answer would be graded"
+            yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers`")
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
             if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:
