@@ -150,7 +150,7 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
 
     One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
     """
-    for written in _LITERAL.findall(source):
+    for written in dict.fromkeys(_LITERAL.findall(source)):
         if written.startswith("#"):
             yield from [path for folder in (here, *here.parents) if (path := folder / "package.json").is_file()][:1]
             continue

@@ -21,6 +21,7 @@ _LACKING = {
     "setInterval": _TIMER,
     "setImmediate": _TIMER,
     "process": ("reads the process or its environment", "put what it reads into `vars`"),
+    "Intl": ("needs the rules of a language", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
@@ -51,7 +52,8 @@ Refusal = tuple[str, int, str]  # what, the line of it, what to do instead
 def refused(code: str) -> Refusal | None:
     """What a snippet cannot have; None where there is nothing."""
     found = tokens(code)
-    uses = ((number, *_LACKING[name]) for name, number in _free(found).items() if name in _LACKING)
+    free = {name: number for name, number in _free(found).items() if _text(found, number + 2) != "Segmenter"}
+    uses = ((number, *_LACKING[name]) for name, number in free.items() if name in _LACKING)
     said = [(number, f"`{found[number].text}` {what}, and there is none here", cure) for number, what, cure in uses]
     first = min((*said, *_modules(found), *_languages(found)), default=None)
     return first and _said(code, found[first[0]], first[1], first[2])

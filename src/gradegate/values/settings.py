@@ -281,6 +281,9 @@ class ActionSettings:
              "cases changed), `failures` (an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
         help="tells the comments of several jobs on one pull request apart; give each job its own")
+    image: str = option("default", "image", choice("default", "node"), no_flag="the command line runs where it is installed",
+        help="`node`: takes a Node.js out of a second image, Node's own, for JavaScript and TypeScript of the repository "
+             "(docs/exec.md); a step with `node` needs none")  # which container/run.sh reads
     summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the summary of the job")
     annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="annotates lines of the config")
     # fmt: on
