@@ -38,6 +38,7 @@ BEGUN = r"Running \d+ (?:test cases|concurrent|serial)"  # what promptfoo says w
 AWAY = r"ECONNREFUSED|fetch failed|API call error|[Cc]onnection (?:refused|error)|Request failed|timed out"
 ONE = ("--grader", "openai:chat:gpt-4o-mini")
 WAYS = ("as it stands", "one grader", "answers", "code", "both")
+PROGRAMS = "code of the repository|is an agent or a tool|gives the model what"  # what a config needs beside models
 KEYS = "COHERE DEEPSEEK FIREWORKS GEMINI GITHUB GROQ OPENROUTER PERPLEXITY REPLICATE TOGETHER VERTEX CEREBRAS".split()
 REFUSALS = yaml.safe_load((INDEX.parent / "refusals.yaml").read_text())
 SILENT, CLASSES = REFUSALS["silent"], REFUSALS["silent"] | REFUSALS["others"]
@@ -151,9 +152,9 @@ def table(rows: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]) -> None:
     """Prints how many of the configs that promptfoo runs are accepted in each way, and what stands in the way."""
     ran = [(entry, found["gradegate"]) for entry, found in rows if found["promptfoo"]["runs"]]
     sound = [(entry, said) for entry, said in ran if not said["code"] or not classes(said["code"]).keys() & SILENT.keys()]
-    plain = [(entry, said) for entry, said in sound if "code of the repository" not in said["one grader"]]
+    plain = [(entry, said) for entry, said in sound if not re.search(PROGRAMS, said["one grader"])]
     print(f"{len(rows)} configs of {len({entry['repository'] for entry, _ in rows})} repositories, of which promptfoo runs {len(ran)}")
-    for group, of in (("all", ran), ("no silent mistake", sound), ("and no code", plain)):
+    for group, of in (("all", ran), ("no silent mistake", sound), ("and no program", plain)):
         shares = ((way, sum(not said[way] for _, said in of)) for way in WAYS)
         print(f"{group:<18}", *(f"{way} {count} of {len(of)} ({100 * count / max(1, len(of)):.0f} %)" for way, count in shares), sep="  ")
     for way in ("one grader", "code"):

@@ -111,7 +111,7 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
             what = f"`{name}` of `{spec.id}` gives the model what it does not have here, so another answer would be graded"
-            yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers`")
+            yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)")
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
             if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:
