@@ -52,7 +52,7 @@ def check(spec: ProviderSpec) -> None:
     ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
     if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
+        cure = "name each by itself: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
         raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one", spec.origin, cure)
     if found := _slip(spec.id) or _known(spec.id):
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])

@@ -102,10 +102,10 @@ const KINDS = {
   },
 };
 
-/** Of what makes a config, where a function that is left out would change what is asserted. */
-function plain(name, value) {
-  if (typeof value === "function") throw new Said(`\`${name}\` is a function, which is no plain data: write it into a file, and name that`);
-  return value;
+/** What makes a config is taken whole: JSON would leave out a function that promptfoo calls. */
+function whole(key, value) {
+  if (typeof value !== "function") return value;
+  throw new Said(`it holds a function under \`${key}\`, which is no plain data: export it, and write file://NAME.js:FUNCTION there`);
 }
 
 async function answer(request) {
@@ -113,7 +113,7 @@ async function answer(request) {
   try {
     const value = await KINDS[request.kind](request, () => { called = true; });
     if (typeof value === "function" || typeof value === "symbol") throw new Said(`it returned a ${typeof value}, which is no plain data`);
-    const content = Buffer.from(stringify({ value: value === undefined ? null : value }, request.plain ? plain : undefined));
+    const content = Buffer.from(stringify({ value: value === undefined ? null : value }, request.plain ? whole : undefined));
     if (content.length <= MOST) return content;
     said = `what it returns has more than ${MOST >> 20} MiB`;
   } catch (error) {

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.registry import near
 from gradegate.texts.script_words import BEFORE_VALUES, CONDITIONS, Token, tokens
 
-ELSEWHERE = "check it in a job of your own and give `--answers`, or write it without"
+ELSEWHERE = "check it in a job of your own, which makes the answers (docs/answers.md), or write it without"
 _TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
 _LACKING = {
     "require": ("loads a module", f"write what you need of it into the snippet; or {ELSEWHERE}"),
