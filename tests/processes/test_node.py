@@ -116,8 +116,6 @@ def test_a_function_of_a_provider_and_a_node_that_is_not_there_are_mistakes(gate
     said = gate(made, ALLOW, "--node", "no-such-node", **files).mistakes
     assert said.count("there is no `no-such-node` that runs") == 2
     assert "or name it by --node PATH" in said
-    said = gate({}, ALLOW, "-c", "it.mjs", **{"it.mjs": "export default { prompts: [] }"}).mistakes
-    assert "it.mjs: a config in JavaScript or TypeScript is not run -> write it out as JSON: node -e" in said
     listed = "import 'node:fs'; export default [{ options: { transform: (output) => 'x' }, assert: [] }]"
     said = gate({**config("echo"), "tests": "file://tests.mjs"}, ALLOW, **{"tests.mjs": listed}).mistakes
     assert "`file://tests.mjs` made no tests: it holds a function under `transform`" in said
@@ -143,7 +141,7 @@ def test_a_config_is_what_a_module_exports(gate):
     assertion = '{ assert: [{ type: "contains", value: "noon" }, %s] }'
     files = {"words.mjs": 'export const word = "at noon";\n'}
     name = "promptfooconfig.mjs"
-    assert "is code of the repository, which runs only by leave -> write what it exports as YAML" in gate(made % "", name=name).mistakes
+    assert "is code of the repository, which runs only by leave -> write it out as JSON: node -e" in gate(made % "", name=name).mistakes
     ran = gate(made % assertion % '{ type: "regex", value: "^at" }', ALLOW, name=name, **files)
     assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
     said = gate(made % assertion % '{ type: "equals", value: "at noon", transform: (it) => it.slice(1) }', ALLOW, name=name).mistakes

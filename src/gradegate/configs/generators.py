@@ -53,7 +53,8 @@ def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterat
 
 def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
     """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
-    found = program(path.name, workspace, path.parent, origin, "write what it exports as YAML")
+    instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+    found = program(path.name, workspace, path.parent, origin, instead)
     try:
         return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
     except Failed as e:

@@ -71,9 +71,6 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
     name = workspace.name(path)
-    if is_javascript(path.name):
-        cure = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
-        raise ConfigError.at("a config in JavaScript or TypeScript is not run", Origin(name), cure)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
         content = testfiles.table(raw, name)
