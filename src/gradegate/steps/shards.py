@@ -111,8 +111,8 @@ def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
             book.add_answer(row, planned, "the plan")
             if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
                 raise Damaged(f"answer {row.place} has no such open grade")
-    said, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
-    return (AsksRow.line_of(it, prepared.hide) for it in said), account, len(mine), sum(map(len, mine.values()))
+    gathered, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
+    return (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said), account, len(mine), sum(map(len, mine.values()))
 
 
 def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, float]]:
