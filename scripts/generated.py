@@ -8,6 +8,8 @@ import yaml
 
 from gradegate.commands.list import summary
 from gradegate.commands.schema import schema
+from gradegate.files.document import table
+from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH, Option
 from gradegate.values.settings import OPTIONS
@@ -83,6 +85,15 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
+def from_promptfoo() -> str:
+    """docs/from-promptfoo.md with the inputs that the table has; all else in it is written by hand."""
+    head = "| input of promptfoo-action | here |\n|---|---|\n"
+    before, rest = (DOCS / "from-promptfoo.md").read_text().split(head, 1)
+    rows = {**table("github", "promptfoo_action.yaml")["same"], **answers()}
+    lines = "".join(f"| `{name}` | {words} |\n" for name, words in rows.items())
+    return before + head + lines + rest[rest.index("\n## ") :]
+
+
 COMMON = """\
 What every assertion takes, beside what its page says:
 
@@ -120,6 +131,7 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
+    DOCS / "from-promptfoo.md": from_promptfoo,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

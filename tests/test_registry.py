@@ -6,7 +6,7 @@ import pytest
 from gradegate.asking.provider import PROVIDERS
 from gradegate.configs.dialect import DIALECTS
 from gradegate.grading.grader import GRADERS
-from gradegate.registry import Registry
+from gradegate.registry import Registry, near
 from gradegate.reporting.report import REPORTS
 from support.each import each
 
@@ -51,3 +51,11 @@ def test_a_name_is_given_once():
 def test_a_near_miss_is_suggested():
     assert GRADERS.suggest("lm-rubric") == 'did you mean "llm-rubric"?'
     assert GRADERS.suggest("zzzz") == ""
+
+
+def test_what_a_slip_of_the_pen_is():
+    """A short name is near nearly every word; one of the same stem is nearer than one with more of the letters."""
+    rows = {"ctiy": "city", "factualness": "factuality", "evluation": "evaluation", "ecko": "echo", "DefaultTest": "default_test"}
+    rows |= {"pii": "", "grading": "", "https": ""}
+    names = ("city", "pi", "factuality", "factfulness", "tracing", "echo", "evaluation", "it", "default_test", "tests")
+    assert {word: near(word, names) for word in rows} == rows

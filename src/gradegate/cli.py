@@ -18,7 +18,7 @@ from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINAT
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
 
-COMMANDS = tuple("init run merge validate cases view explain calibrate list schema action".split())  # each a file of `commands/`
+COMMANDS = tuple("init migrate run merge validate cases view explain calibrate list schema action".split())  # each a file of `commands/`
 
 
 def script() -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -12,22 +13,33 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+# What is put behind a stem: `factualness` and `factuality` are of one, `factfulness` is not.
+_ENDING = re.compile(r"(?:ness|ity|ing|cy|ce|t|y|e|s)+$")
+_LONGEST = 100  # letters of a word whose letters are put in other order
+_LEAST = 3  # letters of a name that a slip of the pen may be meant for: nearly every short word is near another
+
+
 def suggest(word: str, candidates: Iterable[str]) -> str:
-    """``did you mean "contains"?`` for a near miss, else an empty string."""
-    close = closest(word, candidates)
+    """``did you mean "contains"?`` for a near miss, else an empty string: a wrong name would be believed."""
+    close = near(word, candidates)
     return f'did you mean "{close}"?' if close else ""
 
 
-def closest(word: str, candidates: Iterable[str]) -> str:
-    """The candidate that a word may be meant for, however loosely; else empty."""
-    found = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
-    return found[0] if found else ""
-
-
 def near(word: str, candidates: Iterable[str]) -> str:
-    """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty."""
+    """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty.
+
+    It is the same word, one with two letters in other order, one of the same stem, or one with most of its letters.
+    """
     words = {plain(candidate): candidate for candidate in candidates}
-    found = difflib.get_close_matches(plain(word), words, n=1, cutoff=0.8)
+    own = plain(word)
+    swapped = (own[:at] + own[at + 1] + own[at] + own[at + 2 :] for at in range(min(len(own), _LONGEST) - 1))
+    if same := next((it for it in (own, *swapped) if it in words), ""):
+        return words[same]
+    longer = {it: _ENDING.sub("", it) for it in words if len(it) >= _LEAST}
+    stem = _ENDING.sub("", own)
+    if len(stem) > _LEAST and (same := next((it for it, of in longer.items() if of == stem), "")):
+        return words[same]
+    found = difflib.get_close_matches(own, longer, n=1, cutoff=0.75 if len(own) == 4 else 0.8)  # one of four
     return words[found[0]] if found else ""
 
 
@@ -86,9 +98,8 @@ class Registry(Generic[T]):
             yield from list(self._plugins.values())[before:]
 
     def suggest(self, name: str) -> str:
-        """The name that a slip of the pen was meant for, as a question, or an empty string: a wrong one would be believed."""
-        close = near(name, self._all())
-        return f'did you mean "{close}"?' if close else ""
+        """The name that a slip of the pen was meant for, as a question, or an empty string."""
+        return suggest(name, self._all())
 
     def names(self) -> list[str]:
         """Every name, sorted."""

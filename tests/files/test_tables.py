@@ -1,5 +1,7 @@
 """The tables that stand beside modules have the form that their readers expect, and say nothing twice."""
 
+from typing import NotRequired
+
 import pytest
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
@@ -29,6 +31,15 @@ class Unserved(TypedDict):
     vendors: dict[str, str]
 
 
+Input = TypedDict("Input", {"do": str, "as": NotRequired[str], "say": NotRequired[str]})
+
+
+class Inputs(TypedDict):
+    answers: dict[str, Input]
+    same: dict[str, str]
+    variables: dict[str, str]
+
+
 Names = dict[str, dict[str, str]]
 
 
@@ -37,7 +48,7 @@ Names = dict[str, dict[str, str]]
     [
         (("configs", "keys.yaml"), Keys),
         (("configs", "sentences.yaml"), Names),
-        (("github", "promptfoo_action.yaml"), Names),
+        (("github", "promptfoo_action.yaml"), Inputs),
         (("planning", "metrics.yaml"), Names),
         (("planning", "types.yaml"), dict[str, str]),
         (("asking", "unknown_ids.yaml"), Unserved),

@@ -82,7 +82,7 @@ def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_re
     assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
     run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"
     assert f"`nightly` · [`{head[:7]}`](https://github.com/{action.github.repository}/commit/{head})" in first
-    assert first.endswith(f" · [run]({run}) · [HTML report]({run}#artifacts)")
+    assert first.endswith(f" · [run]({run}) · [report]({run}#artifacts)")
     assert len(comment["body"]) < 20_000
 
 

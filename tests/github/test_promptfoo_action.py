@@ -4,9 +4,10 @@ from pathlib import Path
 
 from gradegate.files.document import table
 from gradegate.github.inputs import from_inputs
+from gradegate.github.promptfoo_inputs import answers
 from support.each import each
 
-ANSWERS, SAME = table("github", "promptfoo_action.yaml").values()
+SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], answers()
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
 # `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.

@@ -149,10 +149,11 @@ def test_the_rag_example(run, llm):
     ]
 
 
-def test_a_chat_model_alone_cannot_grade_the_rag_example(run, llm):
-    ran = run(RAG, lambda path, body: "x", "-g", "openai:gpt-4", **DOCS)
+def test_a_chat_model_alone_cannot_grade_the_rag_example(run, llm, monkeypatch):
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
+    ran = run(RAG, lambda path, body: "x", "-g", "deepseek:m", **DOCS)
     assert ran.code == 2
-    assert "`answer-relevance` needs a model of the kind embedding, and `openai:gpt-4` is not one" in ran.err
+    assert "`answer-relevance` needs a model of the kind embedding, and `deepseek:m` is not one" in ran.err
     assert llm.requests == []
 
 

@@ -89,17 +89,23 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
     made = replace(decision.run.made, titles={samples.CONFIG: "Capitals"})
     decision = replace(decision, run=replace(decision.run, made=made))
     links = replace(samples.LINKS, key="nightly", page=PAGE)
-    first, _, second, *_ = written(decision, links=links).split("\n")
+    first, *rest = written(decision, links=links).split("\n")
+    cases = decision.cases
+    short = {"blocked": "1 of 6 cases failed", "inconclusive": f"{cases.errored} of {cases.planned} cases without a verdict"}
+    short = short.get(decision.outcome.value, f"{cases.passed} of {cases.planned} cases passed")
     server = "https://github.com/octo/shop"
-    whose = f"Capitals · `nightly` · [`0123abc`]({server}/commit/0123abc) · [run]({server}/actions/runs/7)"
-    assert first == f"### {titles[decision.outcome.value]} · {whose} · [HTML report]({PAGE})"
-    assert "".join(rendered(second).itertext()).strip() == decision.reason
+    whose = f"{short} · Capitals · `nightly` · [`0123abc`]({server}/commit/0123abc) · [run]({server}/actions/runs/7)"
+    assert first == f"### {titles[decision.outcome.value]} · {whose} · [report]({PAGE})"
+    assert ("|  | Rule | Measured | Required |" in rest) or decision.reason in rest
 
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert "| facts | blocking | ❌ missed | 2 of 3 passed (66.6%), 3 could not be decided | at least 95% pass |" in page
-    assert "| style | advisory | ⚠️ missed | mean score 0.4 | mean score at least 0.8 |" in page
+    assert "| ❌ | facts | 66.6% passed (2 of 3), 3 could not be decided | at least 95% pass |" in page
+    assert "| ⚠️ | style (advisory) | mean score 0.4 | mean score at least 0.8 |" in page
+    got = "The capital of New York is New York City, the largest city of the…"
+    place = f"https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"
+    assert f"| ❌&nbsp;blocks | **[New York]({place})** | {got} | `factuality`: The answer names New York City as the capital" in page
     link = f"[capitals.yaml:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
     case = (
         f"**New York**\n\n❌ `factuality` failed · score 0, threshold 0.5 · {link}\n\n```text\n"
@@ -125,8 +131,13 @@ def test_outside_of_github_there_are_no_links() -> None:
     assert "](" not in written(samples.blocked(), links=Links())
 
 
-def many(number: int, make: Callable[[], Row]) -> Decision:
-    rows = [replace(make(), description=f"case number {n}", case=n) for n in range(number)]
+def many(number: int, make: Callable[[], Row], several: bool = True) -> Decision:
+    """Cases that did not pass, each for a reason of its own unless they are not ``several``."""
+    rows = []
+    for n in range(number):
+        made = replace(make(), description=f"case number {n}", case=n)
+        reasons = (f"{grade.reason} ({n})" if several else grade.reason for grade in made.grades)
+        rows.append(replace(made, grades=tuple(replace(grade, reason=it) for grade, it in zip(made.grades, reasons, strict=True))))
     return samples.decision(samples.blocked().outcome, "Every case fails.", *rows, rules=(samples.MISSED,))
 
 
@@ -136,12 +147,12 @@ def test_rows_are_dropped_whole_and_counted(name: str, number: int) -> None:
     limit, measure = LIMITS[name]
     page = written(many(number, samples.failing), name)
     assert measure(page) <= limit
-    shown = page.count("- **case number")
+    rows = [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| ❌&nbsp;")]
+    more = [re.search(r" and ([\d,]+) more case", row) for row in rows]
+    shown = sum(row.count("case number") for row in rows) + sum(int(it[1].replace(",", "")) for it in more if it)
     hidden = re.search(r"\*\*([\d,]+) more cases? (?:is|are) not shown here", page)
     assert shown + (int(hidden[1].replace(",", "")) if hidden else 0) == number
     assert page.count("```") % 2 == 0
-    tree = rendered(page)
-    assert len(list(tree.iter("h4"))) == 1
     if hidden:
         assert samples.LINKS.run in page
         assert measure(page) > limit * 0.7
@@ -161,8 +172,14 @@ def test_no_text_makes_it_too_long(name: str, text: str) -> None:
 
 def test_many_failing_cases_are_folded() -> None:
     page = written(many(30, samples.failing))
-    assert "#### ❌ Blocks: 30 cases" in page
-    assert "<details><summary>18 more</summary>" in page
+    assert page.partition("<details><summary>18 more</summary>")[0].count("| ❌&nbsp;blocks |") == 12
+
+
+def test_many_cases_that_fail_for_one_reason_are_one_row() -> None:
+    page = written(many(30, samples.failing, several=False))
+    (row,) = [line for line in page.splitlines() if line.startswith("| ❌&nbsp;blocks |")]
+    assert [f"case number {n}]" in row for n in range(4)] == [True, True, True, False]
+    assert "** and 27 more cases | " in row
 
 
 def test_the_summary_lists_all_cases() -> None:

@@ -1,18 +1,28 @@
 """Scenes in the YAML beside a test module: a config, what is run with it, and what must come of that.
 
 A scene is laid over `base` (or what `like` names), key by key. Its keys: `config` (`without` drops keys of it), `test` and `assert` for a
-config with one test, `name` of its file, `files`, `env`, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model
-says: a text, a value that is sent as JSON, or a list: the first whose `when` is in the request, else one after another) and `expect`.
-`rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `then` are
-more runs in the same folder, which expect something of their own. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+config with one test, `cases` for so many of it (`<n>` is the number of each, `but` is laid over those that it numbers), `name` of its
+file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says) and `expect`.
+`rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
+`then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
+those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+
+The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
+item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other), `sent` with
+a `status`, `made` (`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>`
+the last of them, `<asked>` how many requests there have been.
 
 In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `requested`,
-`written` files, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a value or words of `cells.WORDS`.
+`written` files, the `same` paths as in the run before, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a
+value or words of `cells.WORDS`.
 """
 
+import functools
 import itertools
 import json
+import operator
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,10 +32,13 @@ import yaml
 
 from gradegate import cli
 from gradegate.processes.evaluate import begin
-from support.cells import differences
+from support.cells import at, differences
 from support.each import tables
+from support.vendors import made
 
-KEYS = {"config", "without", "test", "assert", "name", "files", "env", "run", "command", "confirm", "llm", "expect"}
+KEYS = {"config", "without", "test", "assert", "cases", "but", "name", "files", "env", "constants", "run", "command", "confirm", "llm"}
+OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
+VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
 KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
 
 
@@ -37,11 +50,12 @@ def scenes(file: str) -> Callable[..., None]:
     def plays(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
         scene, failed = written["scenes"][name], []
         for number, (label, steps) in enumerate(variants(laid(written[scene.get("like", "base")], scene))):
+            left: dict[str, Any] = {}
             for run, step in enumerate(steps, 1):
                 with pytest.MonkeyPatch.context() as patch:
                     (folder := tmp_path / str(number)).mkdir(exist_ok=True)
                     patch.chdir(folder)
-                    failed += [f"{label}, run {run}: {it}" for it in play(step, request, folder, patch)]
+                    failed += [f"{label}, run {run}: {it}" for it in play(step, request, folder, patch, left)]
         if failed:
             pytest.fail("\n".join([name, *failed]), pytrace=False)
 
@@ -69,17 +83,21 @@ def variants(scene: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, 
     """The runs of the scene for each row and way, with a label."""
     columns = scene.get("columns", "").split()
     assert not [it for it in columns if f"<{it}>" not in str(scene)], "a column that nothing uses"
-    rest = {key: value for key, value in scene.items() if key not in ("like", "rows", "columns", "ways", "then")}
+    rest = {key: value for key, value in scene.items() if key not in ("like", "rows", "columns", "ways", "first", "then")}
     for row, way in itertools.product(scene.get("rows", [()]), scene.get("ways", [{}])):
         values = dict(zip(columns, row if len(columns) != 1 else [row], strict=True))
         whole = laid(rest, way)
-        steps = [laid({**whole, "expect": {}} if "expect" in step else whole, step) for step in [{}, *scene.get("then", ())]]
+        others = {key: value for key, value in whole.items() if key not in OWN}
+        steps = [*(laid(others, step) for step in scene.get("first", ())), whole]
+        steps += [
+            laid(others if "expect" in step else {**others, "expect": whole.get("expect", {})}, step) for step in scene.get("then", ())
+        ]
         yield f"{values or ''} {way or ''}"[:200], filled(steps, values)
 
 
-def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
-    """Run it, and say what did not come as it should."""
-    assert scene.keys() <= KEYS, scene.keys() - KEYS
+def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path, patch: pytest.MonkeyPatch, left: dict) -> list[str]:
+    """Run it after what the run before `left`, and say what did not come as it should."""
+    assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
     begin()
     llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>", str(scene)) else None
     if llm:
@@ -88,12 +106,17 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
         scene = filled(scene, {"llm": llm.spec(), "base": llm.base})
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
+    for constant, value in scene.get("constants", {}).items():
+        patch.setattr(constant, value)
     name, config = scene.get("name", "promptfooconfig.yaml"), scene["config"]
     if isinstance(config, Mapping):
         test = {**scene.get("test", {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
-        config = {key: it for key, it in {**config, **({"tests": [test]} if test else {})}.items() if key not in scene.get("without", ())}
+        tests = [laid(filled(test, {"n": n}), (scene.get("but") or {}).get(n, {})) for n in range(scene.get("cases", 1))] if test else []
+        config = {key: it for key, it in {**config, **({"tests": tests} if test else {})}.items() if key not in scene.get("without", ())}
     for file, content in (written := {name: config, **scene.get("files", {})}).items():
         write(folder / file, content)
+    for file, values in scene.get("edit", {}).items():
+        edit(folder / file, values)
     if re.search(r"<(id|case)\d+>", str(scene)):
         assert cli.main(["cases", name, "-o", "cases.jsonl"]) == 0
         cases = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
@@ -103,14 +126,22 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     (results := folder / "results.json").unlink(missing_ok=True)
     usual = ["run", "-o", "results.json", "--retries", "0", "--reask", "0", *scene.get("confirm", ["--confirm", "off"]), name]
     (capsys := request.getfixturevalue("capsys")).readouterr()
-    code = cli.main(scene["command"] if "command" in scene else [*usual, *scene.get("run", ())])
+    code = cli.main(scene["command"] if "command" in scene else [*usual, *map(str, scene.get("run", ()))])
     out, err = capsys.readouterr()
-    left = {**(json.loads(results.read_text()) if results.exists() else {}), "code": code, "out": out, "err": err, "said": out + err}
+    before = {**left}
+    left.clear()
+    left |= {**(json.loads(results.read_text()) if results.exists() else {}), "code": code, "out": out, "err": err, "said": out + err}
     left["grades"] = [grade for case in left.get("cases", ()) for grade in case["grades"]]
+    for copy, file in scene.get("keep", {}).items():
+        (folder / copy).parent.mkdir(parents=True, exist_ok=True)
+        if (folder / file).exists():
+            (folder / copy).write_bytes((folder / file).read_bytes())
     if llm:
         left["requests"] = [{"path": path, "body": body, "headers": headers} for path, body, headers in llm.requests]
         left |= {"prompts": llm.prompts, "models": [body.get("model") for body in llm.bodies], "requested": len(llm.requests)}
-    wrong = [*differences(scene.get("expect", {}), left, folder)]
+    expect = {**scene.get("expect", {})}
+    expect |= {path: at(before, path) for path in expect.pop("same", ())}
+    wrong = [*differences(expect, left, folder)]
     return [*wrong, f"printed\n{out}{err}"] if wrong else []
 
 
@@ -125,20 +156,46 @@ def write(path: Path, content: Any) -> None:
         path.write_text(content, encoding="utf-8", newline="")
 
 
+def edit(path: Path, values: Mapping[str, Any]) -> None:
+    """Put values at paths of a JSON file."""
+    whole = json.loads(path.read_text())
+    for place, value in values.items():
+        *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
+        functools.reduce(operator.getitem, steps, whole)[last] = value
+    path.write_text(json.dumps(whole))
+
+
 def script(written: Any) -> Callable[[str, dict], Any]:
-    """What the model says; `sent` is sent as it is, with a `status`, and `<vectors>` in it are an embedding for each input."""
-    rules = [
-        it if isinstance(it, dict) and it.keys() & {"say", "sent"} else {"say": it}
-        for it in (written if isinstance(written, list) else [written])
-    ]
-    plain = [it for it in rules if "when" not in it]
+    """What the model says; `<vectors>` in what is sent are an embedding for each input."""
+    rules = [ruled(it) for it in listed(written)]
+    plain, asked, lock = [it for it in rules if "when" not in it], itertools.count(1), threading.Lock()
+    turns = {id(it): itertools.chain(it["turns"], itertools.repeat(it["turns"][-1])) for it in rules if "turns" in it}
+    verdicts = {id(it): {word: iter(said) for word, said in it["verdicts"].items()} for it in rules if "verdicts" in it}
 
     def reply(path: str, body: dict) -> Any:
-        rule = next((it for it in rules if "when" in it and it["when"] in f"{path} {body}"), None)
-        rule = rule or (plain.pop(0) if len(plain) > 1 else plain[0])
+        text, said = f"{path} {body}", body.get("messages") or [{}]
+        with lock:
+            rule = next((it for it in rules if "when" in it and all(word in text for word in listed(it["when"]))), None)
+            rule = rule or (plain.pop(0) if len(plain) > 1 else plain[0])
+            values = {"messages": len(said), "last": said[-1].get("content"), "asked": next(asked)}
+            if own := verdicts.get(id(rule)):
+                words = re.findall("|".join(rf"{re.escape(word)}\b" for word in own), str(said))
+                rule = {"say": VERDICTS.get(next(own[words[-1]]) if words else "P", "I cannot say.")}
+            elif "turns" in rule:
+                rule = ruled(next(turns[id(rule)]))
         if "say" in rule:
-            return rule["say"] if isinstance(rule["say"], str) else json.dumps(rule["say"])
+            return str(filled(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
+        if "raw" in rule or "made" in rule:
+            return rule["raw"].encode() if "raw" in rule else made(rule["made"])
         vectors = [{"index": number, "embedding": [1.0, 0.0]} for number, _ in enumerate(body.get("input", ()))]
         return rule.get("status", 200), filled(rule["sent"], {"vectors": vectors})
 
     return reply
+
+
+def listed(it: Any) -> list[Any]:
+    return it if isinstance(it, list) else [it]
+
+
+def ruled(it: Any) -> dict[str, Any]:
+    return it if isinstance(it, dict) and it.keys() & {"say", "turns", "verdicts", "sent", "made", "raw"} else {"say": it}

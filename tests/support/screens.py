@@ -43,7 +43,7 @@ TOPICS = table(__file__, "TOPICS")
 
 def _grade(outcome: Outcome, line: int, kind: str = "factuality", status: str = "", **more: object) -> Grade:
     made = samples.grade(outcome, kind, line, status=status, **more)
-    base = {NEW_FAILURE: Outcome.PASS, PRE_EXISTING: Outcome.FAIL, FIXED: Outcome.FAIL}.get(status)
+    base = {NEW_FAILURE: Outcome.PASS, PRE_EXISTING: Outcome.FAIL, FIXED: Outcome.FAIL, "ok": Outcome.PASS}.get(status)
     origin = replace(made.assertion, origin=Origin(CONFIG, line))
     return replace(made, assertion=origin, base=Counterpart(base, base) if base else None)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradegate.asking.provider import Build
+from gradegate.asking.provider import Build, split_id
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.document import table
 from gradegate.registry import near
@@ -26,7 +26,7 @@ _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|cred
 
 def check(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
-    mistakes = tuple(_mistakes(spec, getattr(build, "options", None), getattr(build, "unsupported", {})))
+    mistakes = tuple(_mistakes(spec, build, getattr(build, "options", None), getattr(build, "unsupported", {})))
     if mistakes:
         raise ConfigError(*mistakes)
 
@@ -63,7 +63,7 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
     return name not in known and name not in PROMPTFOOS
 
 
-def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
+def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
     for name in _MAPPINGS:
@@ -74,6 +74,8 @@ def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapp
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
+            if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:
+                continue  # the id says it, so that neither is read
             if likely or _WAY.search(name):
                 listed = "its options are " + ", ".join(sorted(set(known))) if known else "it takes no options"
                 what = f"`{spec.id}` has no option `{name}`"

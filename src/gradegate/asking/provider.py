@@ -31,6 +31,10 @@ class Provider:
     uses: frozenset[Use] = frozenset()  # what of the environment questions carry, and as what; set by whoever binds it
     fields: tuple[str, ...] = ("apiKey",)  # options that it sends as its credential alone; empty: it has no such field
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
+    # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
+    # is a variable of the environment that holds the rest of it.
+    siblings: Mapping[str, str] = {}
+    chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
     sees: bool = False  # takes images
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and

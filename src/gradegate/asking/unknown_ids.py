@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
 from gradegate.files.document import table
-from gradegate.registry import closest, near
+from gradegate.registry import near
 from gradegate.values.suite import ProviderSpec
 
 ELSEWHERE = (
@@ -33,6 +33,7 @@ _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 _WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
+_SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
 ANY = (
     f"write VENDOR:MODEL, such as openai:chat:MODEL; any server with OpenAI's API is {COMPATIBLE}, "
@@ -54,6 +55,8 @@ def check(spec: ProviderSpec) -> None:
 
 def _slip(provider_id: str) -> tuple[str, str] | None:
     """A near miss of a form of its vendor, such as ``openai:chatt:MODEL``, which would else be taken for a model's name."""
+    if scheme := _SCHEME.match(provider_id):
+        return "is no address", f"write {scheme[1].lower()}://{provider_id[scheme.end() :]}"
     vendor, _, rest = provider_id.partition(":")
     kind, colon, model = rest.partition(":")
     served = split_id(provider_id)
@@ -110,7 +113,7 @@ def nearest(provider_id: str) -> str:
     tagged = _TAG.fullmatch(rest) is not None  # `llama3.2:3b` is a model of Ollama's, and no vendor's
     name = _model(provider_id) or _model(rest)
     vendors = {known.split(":")[0] for known in PROVIDERS.names()} if (colon or not name) and not tagged else ()
-    meant = near(first, vendors) or closest(first, vendors)
+    meant = near(first, vendors)
     if meant and rest and split_id(f"{meant}:{rest}") is None:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
     if meant or name:

@@ -31,6 +31,8 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 # Options of providers: where the API is and who asks, and what it costs.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
+# Those that another model of the same vendor shares.
+PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
 PRICES = ("cost", "inputCost", "outputCost")
 
 
@@ -233,7 +235,12 @@ class Model(Provider):
         return rates(self._config, self._priced_as({}))
 
     def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-        return post(self._client, self.url, self._headers, body)
+        try:
+            return post(self._client, self.url, self._headers, body)
+        except ProviderError as e:
+            if not self.chosen:
+                raise
+            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status) from e
 
     def _priced_as(self, response: Mapping[str, Any]) -> str:
         return self._model

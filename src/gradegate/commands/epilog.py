@@ -13,6 +13,7 @@ EXAMPLES: Mapping[str, str] = {
     "list": "gradegate list",
     "schema": "gradegate schema config > gradegate.schema.json",
     "init": "gradegate init",
+    "migrate": "gradegate migrate --write",
     "view": "gradegate view results.json",
     "explain": 'gradegate explain "names the approval limit" results.json',
 }

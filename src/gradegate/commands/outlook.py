@@ -17,7 +17,7 @@ from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 
-_USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
+USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
 _OPEN = "${{"
 _MOST = 500  # files
 
@@ -37,7 +37,7 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
             steps = _mapping(job).get("steps")
             for number, step in enumerate(steps if isinstance(steps, list) else []):
                 uses = str(_mapping(step).get("uses") or "")
-                if _USES.fullmatch(uses):
+                if USES.fullmatch(uses):
                     line = document.line_of(workflow, ["jobs", job_name, "steps", number, "uses"])
                     lines.append(f"{name}:{line}, job {job_name}:")
                     said, wrong = _told(root, workflow, job, step)
@@ -63,16 +63,12 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     said = [("runs", " and ".join(f"on {event}" + (f" ({'; '.join(parts)})" if parts else "") for event, parts in filters.items()))]
     said += [("", TARGET)] if "pull_request_target" in events else []
     said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
-    env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
-    inputs = _texts(step.get("with"))
-    action = from_inputs(_environ(root, env, inputs), root)
+    action, run = step_settings(root, workflow, job, step)
     wrong = [str(mistake) for mistake in action.mistakes]
-    if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
+    if run is None:
         return [*said, ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`")], wrong
-    run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
     try:
-        # Answers of another job are not there yet; whoever gives them, no target is asked.
-        prepared, missing = planned(replace(run, answers=(), providers=("echo",)) if run.answers else run)
+        prepared, missing = planned(run)
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
             return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
@@ -82,6 +78,18 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
     return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
+
+
+def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[ActionSettings, Settings | None]:
+    """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
+    env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
+    inputs = _texts(step.get("with"))
+    action = from_inputs(_environ(root, env, inputs), root)
+    if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
+        return action, None
+    run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
+    # Answers of another job are not there yet; whoever gives them, no target is asked.
+    return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
 
 
 def _blocks(prepared: Prepared) -> str:

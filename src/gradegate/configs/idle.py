@@ -2,7 +2,9 @@
 
 In a test, its options and an assertion only what documents them is passed over (``wrongkeys.DOCUMENTS``): a check that
 nobody reads would be green. At the top of a file, in providers and in what steers a run a key may be a name, if it is
-no near miss, no key of another place, and has no word for what is checked.
+no near miss, no key of another place, and has no word for what is checked. Two keys of promptfoo are passed over where
+what they are about is decided elsewhere: a text says itself which variables it lacks, so `vars` of a prompt are idle, and
+so is `redteam` beside tests.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gradegate.configs.keys import (
     AssertionKeys,
     ConfigKeys,
     OptionKeys,
+    PromptKeys,
     ProviderKeys,
     ScenarioKeys,
     TestKeys,
@@ -27,7 +30,7 @@ from gradegate.configs.keys import (
     names_of,
     place_of,
 )
-from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_limit, is_meant, speaks_of_checks
+from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_limit, is_meant, limit_in, speaks_of_checks
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
@@ -48,7 +51,9 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     strange = [key for key in value if key not in known and key not in own]
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
-    meant = {key for key in strange if means_something(key, model)}
+    meant = {key for key in strange if means_something(key, model) or (documents(key) and limit_in(value[key]))}
+    if model is PromptKeys or (model is ConfigKeys and (value.get("tests") or value.get("scenarios"))):
+        meant.discard("vars" if model is PromptKeys else "redteam")
     if model is ConfigKeys and meant:
         # Those of the keys whose values other places of the document use: they only hold what has an anchor.
         values = {key: _identities(item) for key, item in value.items()}
@@ -70,11 +75,13 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
         return not documents(key)
-    if is_meant(key, place_of(model)) or speaks_of_checks(key) or is_limit(key):
+    if is_meant(key, place_of(model)) or is_limit(key):
         return True
     if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
-    if not documents(key) and key not in INERT and (key in MISPLACED or belongs(key)):
+    if documents(key):
+        return False
+    if speaks_of_checks(key) or (key not in INERT and (key in MISPLACED or belongs(key))):
         return True
     return bool(near(key, [*names_of(model) - INERT, *MISPLACED, *UNSUPPORTED]))
 

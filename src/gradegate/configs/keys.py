@@ -296,7 +296,7 @@ STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOu
 # Keys that change nothing of what is checked, here and in promptfoo.
 INERT = frozenset(
     "tags sharing display outputPath writeLatestResults $schema tracing cache delay showProgressBar silent inputs "
-    "generateSuggestions interactiveProviders maxEvalTimeMs envPath runSerially".split()
+    "generateSuggestions interactiveProviders maxConcurrency maxEvalTimeMs envPath runSerially".split()
 )
 
 

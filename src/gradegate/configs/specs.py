@@ -13,7 +13,7 @@ from gradegate.asking.provider import PROVIDERS
 from gradegate.configs import idle, scripts
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.texts.template import TemplateError, environment, render_env
 from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
@@ -64,6 +64,9 @@ def graders(written: Any, source: Source, origin: Origin) -> Graders:
             raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
         of_kinds = ((kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec)
         return {kind: providers(spec, source, _origin(spec, origin), form)[0] for kind, form, spec in of_kinds}
+    if isinstance(written, Mapping) and (wrong := _unnamed(_with_id(written), _origin(written, origin), "provider: %s")):
+        source.idle.append(Idle("provider without an id", wrong.origin or origin))  # shown where nothing is graded by it
+        return {"*": ProviderSpec("", wrong=wrong)}
     if isinstance(written, list) and len(written) != 1:
         raise ConfigError.at("a grader is one provider, not several", origin, "name one")
     return {"*": providers(written, source, origin, "provider: %s")[0]}
@@ -75,9 +78,8 @@ def _origin(written: Any, origin: Origin) -> Origin:
 
 def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: str) -> ProviderSpec:
     written = _with_id(written)
-    if written.get("id") is None:
-        cure = f"write `{form % _with_model(written)}`"
-        raise ConfigError.at("the provider has no `id`, so it names no model", origin, cure)
+    if wrong := _unnamed(written, origin, form):
+        raise ConfigError(wrong)
     if "transformResponse" in written:
         raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
     meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
@@ -90,6 +92,12 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
     opened = {key: scripts.code(str(it), source, origin) for key in TRANSFORMS if scripts.is_script(str(it := keys.config.get(key, "")))}
     spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
     return shown(replace(spec, origin=origin), source.env)
+
+
+def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:
+    """What is wrong with a mapping that names no model."""
+    cure = f"write `{form % _with_model(written)}`"
+    return Mistake("the provider has no `id`, so it names no model", origin, cure) if written.get("id") is None else None
 
 
 def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:

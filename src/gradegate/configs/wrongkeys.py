@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from gradegate.asking.options import steers
 from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS
-from gradegate.registry import near, plain, suggest
+from gradegate.registry import near, plain
 
 _TABLE = table("configs", "keys.yaml")
 UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]  # what promptfoo knows and gradegate does not do
@@ -64,6 +64,8 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
     if (place in _LIMITED and is_limit(key)) or (place == "test" and of_a_rule(key)):
         nothing = f"`{key}` is no key of a rule" if place == "rule" else f"`{key}` decides nothing there"
         return nothing, as_rule(key, value, place)
+    if documents(key) and (limit := limit_in(value)):
+        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit), place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
@@ -81,7 +83,7 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
         return _meant(place)[close]
     if place and (close := near(key, MISPLACED)):
         return f'did you mean "{close}"? {MISPLACED[close]}'
-    return suggest(key, known) or _TABLE["unknown"].get(place, "remove it; keys of your own start with x-")
+    return str(_TABLE["unknown"].get(place, "remove it; keys of your own start with x-"))
 
 
 # --- keys that speak of thresholds where no tool reads any --------------------------------------------------------------
@@ -96,6 +98,16 @@ _LARGEST = 1_000_000  # number that a cure repeats
 def is_limit(key: str) -> bool:
     """Whether a key speaks of a threshold, or is nearly one of a rule."""
     return "threshold" in plain(key) or bool(near(key, _RULES))
+
+
+def limit_in(value: Any) -> str:
+    """The first key in what a key documents that speaks of a threshold; empty where there is none."""
+    left: list[Mapping[str, Any]] = [value] if isinstance(value, Mapping) else []
+    for item in left:  # which grows
+        if limits := [str(key) for key in item if is_limit(str(key))]:
+            return limits[0]
+        left += [inner for inner in item.values() if isinstance(inner, Mapping) and len(left) < _LARGEST]
+    return ""
 
 
 def of_a_rule(key: str) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.confirmations import AskedAgain, left_undone
 from gradegate.deciding.pace import increases, limits
+from gradegate.deciding.rules import count
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
@@ -17,6 +18,7 @@ from gradegate.values.account import BaselineReport
 from gradegate.values.figures import figure, many, percent
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, takes
+from gradegate.values.suite import Rule
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names
@@ -64,6 +66,8 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
 def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
     rule = result.rule
+    if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
+        result = replace(result, base_rate=_base_rate(rule, rows))
     if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
         result = replace(result, reason="")
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
@@ -80,6 +84,14 @@ def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | 
     if rule.max_drop is not None:
         result = _joined(*_dropped(result, cases, answers))
     return result
+
+
+def _base_rate(rule: Rule, rows: Sequence[Row]) -> float | None:
+    """The pass rate on the base of the grades that a rule selects; of every case, of whole cases."""
+    cases = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
+    if rule.every_case:
+        return count(case.base for case in cases if case.base).pass_rate
+    return count(grade.base.outcome for case in cases for grade in case.grades if grade.base).pass_rate
 
 
 def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+
+from gradegate.registry import near
 
 _MOST = 5_000  # names of a folder that are looked at
 
@@ -30,10 +31,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
     others: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
         others = sorted(entry.name for entry in islice(entries, _MOST) if entry.is_dir() == wants_folder)
-    lower = {other.lower(): other for other in others}
-    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
-    if found:
-        meant = lower[found[0]]
+    if meant := near(name, others):
         return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
     if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
         other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain

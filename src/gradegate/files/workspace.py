@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -36,6 +37,7 @@ class Workspace:
     opened: set[Path] = field(default_factory=set, compare=False, repr=False)
     named: set[Path] = field(default_factory=set, compare=False, repr=False)
     folders: set[Path] = field(default_factory=set, compare=False, repr=False)
+    instead: Mapping[Path, bytes] = field(default_factory=dict, compare=False, repr=False)  # what files are going to hold
 
     @classmethod
     def around(cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None) -> Workspace:
@@ -94,6 +96,8 @@ class Workspace:
         if reference.startswith("file://"):
             self._check_ending(path, origin)
         self.opened.add(path)
+        if path in self.instead:
+            return self.instead[path]
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

@@ -16,6 +16,7 @@ from gradegate.files.validation import wrong
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
+from gradegate.grading.scalars import number
 from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.grader_options import is_shared, option_names
@@ -198,7 +199,9 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
 
 def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
-        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
+        limit = number(str(spec.value)) if spec.threshold is None else None
+        cure = "remove it; a limit is `threshold`" if limit is None else f"write `threshold: {limit:g}` in its place"
+        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
     value = spec.value
     if not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
         try:

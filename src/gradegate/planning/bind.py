@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -12,6 +13,7 @@ from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
 from gradegate.asking.provider import Label, Provider, Setting, serving
 from gradegate.asking.toolcalls import DECLARING, declared
+from gradegate.asking.wire import PLACE
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.kinds import runs_code
@@ -40,12 +42,13 @@ class Binder:
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = field(default_factory=dict)  # by identity: the same for many cases
+    chosen: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = field(default_factory=dict)  # by kind, and as ``bound``
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
-        if spec is UNREAD:
-            raise ConfigError
+        if spec is UNREAD or spec.wrong:
+            raise ConfigError(*[spec.wrong] if spec.wrong else [])
         if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
             self.bound[id(spec)] = spec, self._provider(spec)
         return self.bound[id(spec)][1]
@@ -110,7 +113,7 @@ class Binder:
         if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
-        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models} or NOTHING
+        return {need: self._model(need, spec, near, far) for need in kind.asks.models} or NOTHING
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -131,15 +134,39 @@ class Binder:
                 raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
         return tuple(found)
 
-    def _model(self, need: str, spec: Assertion, model: ProviderSpec | None, named: bool) -> Provider:
+    def _model(self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]) -> Provider:
+        model, named = self._named(need, near, far)
+        provider = self.provider(self._configured(model)) if model else None
+        if provider and need in (provider.kinds if named else provider.unasked_kinds):
+            return self_contained(provider)
+        text = None if any(need in level for level in (*near, *far)) else self._named("text", near, far)[0]
+        chosen = self._sibling(need, self._configured(text)) if text else None
+        if chosen:
+            return chosen
         if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
-        provider = self.provider(self._configured(model))
-        if need not in (provider.kinds if named else provider.unasked_kinds):
-            what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
-            origin = model.origin if model.origin.line else spec.origin
-            raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+        what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
+        origin = model.origin if model.origin.line else spec.origin
+        raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+
+    def _sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
+        """The model of another kind that a grader's vendor has, at the same place and with the same key. Raises ConfigError."""
+        if grader is UNREAD:
+            raise ConfigError
+        if (need, id(grader)) not in self.chosen:
+            self.chosen[need, id(grader)] = grader, self._chosen(need, grader)
+        return self.chosen[need, id(grader)][1]
+
+    def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
+        uses: set[Use] = set()
+        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
+        model = re.sub(r"\{(\w+)\}", lambda it: env.get(it[1]), getattr(maker(grader)[0], "siblings", {}).get(need, ""))
+        if not model or model.endswith(":"):
+            return None
+        config = {name: value for name, value in grader.config.items() if name in PLACE}
+        provider = self.provider(ProviderSpec(model, "", config, (), "", grader.env, grader.reads | uses, grader.drawn, grader.origin))
+        provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
         return self_contained(provider)
 
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
@@ -157,7 +184,7 @@ class Binder:
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
-        if spec.config or spec.env:
+        if spec.config or spec.env or not spec.id:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)

@@ -67,7 +67,7 @@ def load(settings: Settings) -> list[Located]:
 
 def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
-    workspace = Workspace.around(path, settings.cwd, settings.environment, vouched)
+    workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,9 +23,10 @@ _ALWAYS = frozenset({"env", CONVERSATION})
 _SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables
 _RUBRIC = "write `{{rubric}}`, which is what the assertion has as `value`"
 _UUID = (
-    "promptfoo fills in nothing there; for an id of each test's own write `{{uuid}}`, and "
+    "is filled in with nothing there, as by promptfoo; for an id of each test's own write `{{uuid}}`, and "
     "`defaultTest: {options: {transformVars: '({...vars, uuid: context.uuid})'}}`"
 )
+_OF_UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
 
 
 @dataclass
@@ -83,6 +85,10 @@ class Names:
     def _fill(self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any], added: frozenset[str] = frozenset()) -> None:
         if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
+        blank = {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values} if added is _SENT else ()
+        for expression in sorted(blank):
+            self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
+            texts = [text.replace(expression, "") for text in texts]
         try:
             asked = frozenset().union(*map(needs, texts))
         except TemplateError:
@@ -117,9 +123,11 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which no test defines"
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
-                    cure = suggest(name, {*self.defined, *place.added} - {name}) or f"add `{name}` to `vars`"
+                    cure = (
+                        suggest(name, {*self.defined, *place.added} - {name})
+                        or f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
+                    )
                     cure = _RUBRIC if name == "value" and "rubric" in place.added else cure
-                    cure = _UUID if place.added is _SENT and name in ("uuid", "context") else cure
                     yield Mistake(what, place.origin, cure)
 
     def notes(self) -> Iterator[Note]:

@@ -75,7 +75,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         policies=tuple(located.suite.policy for located in suites),
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
-        models=tuple(dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from) for it in pool.values())),
+        models=tuple(dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen) for it in pool.values())),
         keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},

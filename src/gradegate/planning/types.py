@@ -75,7 +75,9 @@ def _meant(written: str, base: str) -> str:
     opposite = "not-" if base != written and plain(written) not in _same() else ""
     same = _same().get(plain(written)) or _same().get(plain(base)) or ""
     others = {spelled(it.name): it for it in known()}
-    close = same or near(base, [*GRADERS.names(), SET, *others])
+    names = [*GRADERS.names(), SET, *others]
+    longer = [name for name in names if name.startswith(f"{base}-")]  # `pii` is the first word of one name
+    close = same or near(base, names) or (longer[0] if len(longer) == 1 else "")
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
     return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else _OWN_WORDS

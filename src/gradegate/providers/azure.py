@@ -9,6 +9,7 @@ https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
@@ -44,12 +45,15 @@ FEDERATION = Federation(
     form=True,
 )
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
+_IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
+    siblings: Mapping[str, str] = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -67,6 +71,7 @@ class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
+    in_id = _IN_ID
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:

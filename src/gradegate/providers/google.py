@@ -6,7 +6,7 @@ request for up to 100 texts); the key goes in the header ``x-goog-api-key``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +29,7 @@ _EMBEDDING = ("taskType", "outputDimensionality", "title")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
+    siblings: Mapping[str, str] = {"embedding": "google:embedding:gemini-embedding-001"}
     options = (*OPTIONS, *ACCESS, *CHAT, "apiVersion")
     vendor = _VENDOR
 

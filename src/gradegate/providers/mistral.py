@@ -7,6 +7,7 @@ type ``thinking``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hosts import Vendor
@@ -37,6 +38,7 @@ class _Completions(Completions):
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
+    siblings: Mapping[str, str] = {"embedding": "mistral:embedding:mistral-embed"}
     options = (*SENT, *ACCESS, *CHAT)
     vendor = _VENDOR
 

@@ -21,10 +21,13 @@ from gradegate.asking.wire import Model, need_model
 from gradegate.errors import ProviderError, Trouble
 from gradegate.values.conversation import Usage
 
+SIBLINGS = {"embedding": "openai:embedding:text-embedding-3-large", "moderation": "openai:moderation:omni-moderation-latest"}
+
 
 class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
+    siblings = SIBLINGS
     options = (*completions.SENT, *ACCESS, *CHAT)
     vendor = VENDOR
 
@@ -37,6 +40,7 @@ class OpenAiChat(ChatModel):
 class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
+    siblings = SIBLINGS
     options = (*responses.SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
     vendor = VENDOR
 

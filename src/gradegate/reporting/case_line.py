@@ -1,4 +1,4 @@
-"""Failing cases in Markdown, a line each: the case, what was asked, why it did not pass, and the line of the config."""
+"""Failing cases in Markdown, a row of a table each: the case with the line of the config, what came, and why it did not pass."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradegate.errors import Origin
-from gradegate.reporting.failing import effect, exchange, question, why
+from gradegate.reporting.failing import effect, exchange, why
 from gradegate.reporting.findings import Finding
 from gradegate.reporting.markdown import code, inline, link
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import name, place, spot
+from gradegate.reporting.visible import one_line
+from gradegate.reporting.wording import EFFECTS, name, place, spot
 from gradegate.values.figures import many
 from gradegate.values.result import Row
 
@@ -27,14 +28,15 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Characters of what was asked, and of why."""
+    """Characters of what came, and of why."""
 
-    asked: int
+    got: int
     why: int
 
 
-_NAMED = 3  # further cases of one reason that are named
-WIDE, NARROW = Width(90, 170), Width(40, 80)
+COLUMNS = ("", "Case", "Got", "Why")
+_NAMED = 3  # cases of one reason that are named
+WIDE, NARROW = Width(65, 100), Width(40, 60)
 
 
 def several(rows: Iterable[Row], links: Links) -> Scope:
@@ -46,25 +48,31 @@ def several(rows: Iterable[Row], links: Links) -> Scope:
     return Scope(links, *(len(names) > 1 for names in seen))
 
 
-def line(finding: Finding, scope: Scope, width: Width) -> str:
-    """One item of a list."""
-    row, grades = finding.row, finding.grades
-    grade = grades[0] if grades else None
-    told = exchange(row, grade)
-    kind, reason = why(finding, width.why)
-    parts = [f"**{inline(name(row), 100)}**"]
-    parts += [code(row.provider, 60)] if scope.providers else []
-    parts += [inline(row.prompt_label, 50)] if scope.prompts else []
-    about = [" · ".join(filter(None, parts)), *filter(None, [effect(finding)])]
-    if finding.alike:
-        names = ", ".join(inline(name(other), 60) for other in finding.alike)
-        about.append(f"and {names if len(finding.alike) <= _NAMED else many(len(finding.alike), 'further case')}")
+def line(finding: Finding, scope: Scope, width: Width) -> tuple[str, ...]:
+    """The cells of a row: what it does to the check, the case or all of one reason, what came, and why that is not good enough."""
+    row, grade = finding.row, next(iter(finding.grades), None)
+    told, (kind, reason) = exchange(row, grade), why(finding, width.why)
+    named = [f"**{line_of(it, scope)}**" for it in (row, *finding.alike[: _NAMED - 1])]
+    more = 1 + len(finding.alike) - len(named)
+    case = ", ".join(named) + (f" and {many(more, 'more case')}" if more else "")
+    about = [code(row.provider, 60)] if scope.providers else []
+    about += [inline(row.prompt_label, 50)] if scope.prompts else []
     about += [f"turn {told.turn}"] if told.turn else []
-    if asked := question(row, told.asked, width.asked):
-        about.append(f"asked: {inline(asked, 2 * width.asked)}")
-    about.append(f"{code(kind, 80)} – {inline(reason, 2 * width.why)}" if kind else inline(reason, 2 * width.why))
-    about.append(where(spot(row, grade) if grade else row.origin, scope))
-    return f"- {' · '.join(filter(None, about))}\n"
+    did = EFFECTS[finding.effect]
+    reason = inline(reason, 2 * width.why)
+    return (
+        f"{did.sign} {effect(finding) or did.words.lower()}".replace(" ", "&nbsp;", 1),
+        "<br>".join(filter(None, (case, " · ".join(filter(None, about))))),
+        "" if row.error else inline(one_line(told.answered, width.got) or "(an empty answer)", 2 * width.got),
+        f"{code(kind, 80)}: {reason}" if kind else reason,
+    )
+
+
+def line_of(row: Row, scope: Scope) -> str:
+    """The name of a case, with a link to the line of what did not pass."""
+    grade = next(iter(Finding(row).grades), None)
+    origin = spot(row, grade) if grade else row.origin
+    return link(inline(name(row), 100), scope.links.line(origin.file, origin.line))
 
 
 def where(origin: Origin, scope: Scope) -> str:

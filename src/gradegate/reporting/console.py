@@ -191,6 +191,7 @@ def _about(decision: Decision) -> Iterator[Line]:
     yield from (Line(line, Tone.UNSURE) for line in flaky(run.rows)[:_NAMES])
     if run.models:
         yield Line(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT)
+    yield from (Line(one_line(model.chosen, 200), Tone.FAINT) for model in run.models if model.chosen)
     yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
     target, grader = took(run)
     yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)

@@ -128,24 +128,25 @@ def sort(decision: Decision) -> dict[Effect, list[Finding]]:
     found = {effect: [it for _, it in placed] for effect, placed in effects(decision).items()}
     del found[Effect.NONE]
     found[Effect.BLOCKS].sort(key=lambda it: _known(it.row))
-    return found | {Effect.UNCLEAR: _merged(found[Effect.UNCLEAR])}
+    # A provider that is down makes every row say the same.
+    return found | {Effect.UNCLEAR: merged(found[Effect.UNCLEAR], failures=False)}
 
 
-def _merged(findings: list[Finding]) -> list[Finding]:
-    """A provider that is down makes every row say the same: one finding says it once."""
+def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
+    """Findings of the same assertions, reasons and standing beside the base, said once; without ``failures``, errors alone."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, it in enumerate(findings):
-        groups.setdefault(_why(it.row) or (number,), []).append(it)
-    return [replace(first, alike=tuple(it.row for it in rest)) for first, *rest in groups.values()]
+        groups.setdefault(_why(it, failures) or (number,), []).append(it)
+    return [replace(first, alike=tuple(row for it in rest for row in (it.row, *it.alike))) for first, *rest in groups.values()]
 
 
-def _why(row: Row) -> tuple[object, ...]:
-    if row.error:
-        return (row.error,)
-    grades = Finding(row).grades
-    if any(grade.outcome is Outcome.FAIL for grade in grades):
+def _why(finding: Finding, failures: bool) -> tuple[object, ...]:
+    if finding.row.error:
+        return (finding.row.error,)
+    grades = finding.grades
+    if not failures and any(grade.outcome is Outcome.FAIL for grade in grades):
         return ()  # what failed beside the error belongs to this row alone
-    return tuple((grade.assertion.type, grade.reason) for grade in grades)
+    return tuple((grade.assertion.type, grade.metric, grade.status, grade.reason) for grade in grades)
 
 
 def fingerprint(decision: Decision) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradegate.reporting.failing import is_fixed
 from gradegate.reporting.findings import told
-from gradegate.reporting.markdown import code, details, fit, inline, link
+from gradegate.reporting.markdown import code, details, fit, inline, link, sentence
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, subjects, tally
+from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, in_short, name, no_model, place, recorded, subjects, tally
 from gradegate.values.changes import GUARD, GateChanges, done, guarded
 from gradegate.values.figures import many
-from gradegate.values.result import Decision
+from gradegate.values.result import Decision, GateOutcome, Outcome
 from gradegate.values.suite import Note
 
 _SHORT = 7  # characters of a commit
@@ -20,8 +20,11 @@ _OPEN = 5  # findings about the gate that are in sight
 _FIXED = 5  # fixed cases that are named
 
 
-def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "") -> str:
-    """The first line: ``outcome`` is a key of ``HEADS``, ``titles`` say whose gate it is; what is not known is left out."""
+def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "", what: str = "") -> str:
+    """The first line: ``outcome`` is a key of ``HEADS``, ``titles`` say whose gate it is; what is not known is left out.
+
+    ``what`` is why in a few words.
+    """
     named = list(dict.fromkeys(filter(None, titles)))
     shown = [inline(title, 80) for title in named[:_TITLES]]
     more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
@@ -29,26 +32,29 @@ def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), 
     short = commit[:_SHORT]
     parts = [
         f"{HEADS[outcome].sign} gradegate: {words.upper()}",
+        inline(what),
         ", ".join(shown) + more,
         code(links.key, 80) if links.key else "",
         link(code(short), links.head) if short else "",
         link("run", links.run) if links.run else "",
-        link("HTML report", links.page) if links.page else "",
+        link("report", links.page) if links.page else "",
     ]
     return f"### {' · '.join(filter(None, parts))}\n\n"
 
 
 def opened(decision: Decision, links: Links) -> str:
     """The first line of a decision: configs are named by their descriptions, else by their files."""
-    return opening(decision.outcome.value, headline(decision), links, subjects(decision), decision.run.made.commit)
+    made = decision.run.made
+    return opening(decision.outcome.value, headline(decision), links, subjects(decision), made.commit, in_short(decision))
 
 
-def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int]) -> str:
-    """What stands below the first line: a weakened gate first, then why, how many, and what changed against the base."""
+def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int], ruled: bool) -> str:
+    """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
     changes = decision.changes
     warning = weakened(changes, links, room // 2, measure) if changes.weakened else ""
-    why = inline(_reason(decision), 600)
-    lines = [warning, f"{why}\n\n" if why else "", f"{tally(decision)}.{_against(decision)}\n\n"]
+    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+    why = "" if ruled and (missed or decision.outcome is GateOutcome.PASS) else sentence(_reason(decision), 600)
+    lines = [warning, f"{why}\n\n" if why else ""]
     if changes.found and not changes.weakened:
         lines.append(_other(changes, links, room // 2, measure))
     if decision.run.interrupted:
@@ -58,6 +64,11 @@ def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str]
     if said := recorded(decision.run.made):
         lines.append(f"{inline(said, 1200)}.\n\n")
     return "".join(lines)
+
+
+def tallied(decision: Decision) -> str:
+    """How many, and what changed against the base."""
+    return f"{tally(decision)}.{_against(decision)}\n\n"
 
 
 def _reason(decision: Decision) -> str:
@@ -88,7 +99,7 @@ def weakened(changes: GateChanges, links: Links, room: int, measure: Callable[[s
     """A warning, with the first findings in sight and the rest folded."""
     lines = _fitted(changes, links, room, measure)
     shown, rest = [*lines[:_OPEN]], lines[_OPEN:]
-    advice = inline(cure(changes), 600)
+    advice = sentence(cure(changes), 600)
     parts = [f"**{inline(changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
     quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
     folded = details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest)) + "\n"
@@ -97,7 +108,7 @@ def weakened(changes: GateChanges, links: Links, room: int, measure: Callable[[s
 
 def _other(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> str:
     """The findings of a gate that is only other than before."""
-    advice = inline(cure(changes), 600)
+    advice = sentence(cure(changes), 600)
     lines = "".join(_fitted(changes, links, room, measure))
     return f"{inline(changed(changes), 400)}:\n\n{lines}" + (f"\n{advice}\n\n" if advice else "\n")
 
@@ -112,7 +123,7 @@ def note(said: Note, links: Links) -> str:
     """A note as an item of a list, with the line that it is about."""
     where = place(said.origin)
     url = links.line(said.origin.file, said.origin.line) if said.origin else ""
-    return f"- {inline(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+    return f"- {sentence(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
 
 
 def notes(said: Sequence[Note], links: Links, room: int, measure: Callable[[str], int], most: int) -> str:

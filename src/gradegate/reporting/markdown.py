@@ -19,13 +19,24 @@ _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 # hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
 _REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
 _HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
+_NAMES = re.compile(r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)")  # what may stand as code, and does nothing there
 _LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
 _HASHED = 6  # digits of a hash that are too few for a link
 
 
 def inline(text: str, limit: int = 200) -> str:
     """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
-    line = _SHORTCODE.sub(f":{BREAK}", one_line(text, limit))
+    return _plain(one_line(text, limit))
+
+
+def sentence(text: str, limit: int = 200) -> str:
+    """One line of our own words: what stands in them between single backticks is code, all else as ``inline`` has it."""
+    parts = _NAMES.split(one_line(text, limit))
+    return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    line = _SHORTCODE.sub(f":{BREAK}", text)
     line = _HASH.sub(_broken, _REFERENCE.sub(BREAK, line))
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)

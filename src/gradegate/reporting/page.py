@@ -7,21 +7,22 @@ from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
 from gradegate.reporting.account import provenance, saved, took, worth
-from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
+from gradegate.reporting.case_line import COLUMNS, NARROW, WIDE, Scope, Width, line, several
 from gradegate.reporting.failing import flaky
-from gradegate.reporting.findings import Effect, Finding, sort, told
-from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
+from gradegate.reporting.findings import Effect, Finding, merged, sort, told
+from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
 from gradegate.reporting.markdown_case import block
 from gradegate.reporting.powers import line as power
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import EFFECTS, HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
-from gradegate.values.account import DerivedMetric
+from gradegate.reporting.wording import HEADS, before, ended, incomplete, measured, name, notes, required, titled, verdict
+from gradegate.values.account import BaselineReport, DerivedMetric
 from gradegate.values.changes import GUARD
 from gradegate.values.figures import many, read_replies
 from gradegate.values.result import Decision, Outcome, Row, RuleResult
 from gradegate.values.suite import Rule
 
-_OPEN = 12  # cases that are in sight; the rest is folded
+_OPEN = 12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
+_RULES = 8  # rules that are in sight, those that are missed first
 _NOTES = 2  # notes that are in sight
 _RESERVE = 900  # for the sentences that say what was left out, and for folds
 
@@ -39,14 +40,17 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     scope = several(decision.run.rows, links)
     first = headline.opened(decision, links)
-    head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
+    rules = _rules(decision, scope, form)
+    head = first + headline.verdict(decision, links, form.limit // 6, form.measure, bool(rules)) + rules + headline.tallied(decision)
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = said + _rules(decision, scope, form) + _unseen(decision, scope, form)
+    foot = said
     if flakes := [f"- {inline(line, 300)}\n" for line in flaky(decision.run.rows)]:
         foot += _table(f"Flaky on the default branch: {many(len(flakes), 'case')}", flakes, "more case", form)
-    foot += _derived(decision.run.derived, scope, form) + _foot(decision, form)
+    foot += _derived(decision.run.derived, scope, form) + _foot(decision, scope, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
+    if sum(map(len, groups.values())) > _OPEN:
+        groups = {effect: merged(listed) for effect, listed in groups.items()}
     # A line for each case is worth more than all else, and a shorter one where they would not fit.
     cases, left = _listed(groups, scope, form, room * 4 // 5, WIDE)
     cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
@@ -69,22 +73,18 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> str:
 
 
 def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
-    """The lines as a text, and how many cases there was no room for."""
-    parts, left, sight = [], 0, _OPEN
-    for effect, listed in groups.items():
-        if not listed:
-            continue
-        heading = f"#### {EFFECTS[effect].sign} {EFFECTS[effect].words}: {many(_number(listed), 'case')}\n\n"
-        lines = fit((line(finding, scope, width) for finding in listed), room - form.measure(heading), form.measure)
-        missing = _number(listed[len(lines) :])
-        shut = lines[sight:]
-        folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
-        text = heading + "".join(lines[:sight]) + "\n" + folded + _missing(missing, scope.links)
+    """The table as a text, and how many cases there was no room for."""
+    shown, shut, left, sight = table(COLUMNS, ()), table(COLUMNS, ()), 0, _OPEN
+    for listed in groups.values():
+        lines = fit((table((), [line(finding, scope, width)])[2] for finding in listed), room, form.measure)
+        room -= sum(map(form.measure, lines))
+        left += _number(listed[len(lines) :])
+        shown += lines[:sight]
+        shut += lines[sight:]
         sight = max(1, sight - len(lines))  # of each group something is in sight
-        left += missing
-        parts.append(text)
-        room -= form.measure(text)
-    return "".join(parts), left
+    text = "".join(shown) + "\n" if len(shown) > 2 else ""
+    folded = details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n" if len(shut) > 2 else ""
+    return text + folded + _missing(left, scope.links), left
 
 
 def _number(findings: Sequence[Finding]) -> int:
@@ -109,7 +109,8 @@ def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Pag
             break
     if not blocks:
         return ""
-    of = f" of {len(blocks):,} of {many(len(findings), 'case')}" if len(blocks) < len(findings) else ""
+    told_of = _number(findings[: len(blocks)])
+    of = f" of {told_of:,} of {many(_number(findings), 'case')}" if len(blocks) < len(findings) else ""
     return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
 
 
@@ -134,33 +135,50 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
     if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
         return ""
-    lines = table(("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in rules))
-    missed = sum(result.outcome is Outcome.FAIL for result in rules)
-    return _table(many(len(rules), "rule") + (f", {missed:,} missed" if missed else ""), lines, "more rule", form)
-
-
-def _unseen(decision: Decision, scope: Scope, form: PageForm) -> str:
-    """What each rule cannot see, a line each."""
-    known = [result for result in decision.rules if result.slack is not None]
-    lines = (f"- {inline(power(result.rule, result, scope.suites), 600)}\n" for result in known)
+    order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
+    rules.sort(key=lambda result: (order.index(result.outcome), not result.rule.blocking, not incomplete(result)))
+    report = decision.run.baseline
+    columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
+    lines = table(columns, (_cells(result, scope, report) for result in rules))
     taken = fit(lines, form.limit // 10, form.measure)
-    left = len(known) - len(taken)
+    head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
+    left = len(lines) - len(taken)
     more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
-    return details("What this gate cannot see", "".join(taken) + more) + "\n" if known else ""
+    folded = details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n" if shut or left else ""
+    return "".join([*head, *shown]) + "\n" + folded
+
+
+def _in_words(decision: Decision, scope: Scope, form: PageForm) -> str:
+    """What is to be said of each rule: why it is missed or cannot be told, and what it cannot see."""
+    lines = []
+    for result in decision.rules:
+        if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
+            lines.append(f"- {inline(titled(result.rule, scope.suites))}: {verdict(result)}, {sentence(result.reason, 600)}\n")
+        if result.slack is not None:
+            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
+    return _fitting(lines, "more line", form) + "\n" if lines else ""
 
 
 def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
-    """A folded table, and how many of its lines there is no room for."""
+    """A folded table."""
+    return details(title, _fitting(lines, more, form)) + "\n"
+
+
+def _fitting(lines: list[str], more: str, form: PageForm) -> str:
+    """The lines that there is room for, and how many there are besides."""
     taken = fit(lines, form.limit // 10, form.measure)
     left = len(lines) - len(taken)
-    return details(title, "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")) + "\n"
+    return "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")
 
 
-def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
+def _cells(result: RuleResult, scope: Scope, report: BaselineReport | None) -> Iterator[str]:
     signs = {Outcome.PASS: "❔" if incomplete(result) else "✅", Outcome.ERROR: "❔"}
-    sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
-    title = inline(titled(result.rule, scope.suites))
-    return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
+    yield signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
+    yield inline(titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
+    yield inline(measured(result))
+    if report:
+        yield inline(before(result, report))
+    yield inline(required(result))
 
 
 def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
@@ -182,7 +200,7 @@ def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _foot(decision: Decision, form: PageForm) -> str:
+def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     run = decision.run
     if not run.cases:  # it took nothing
         return ""
@@ -196,4 +214,6 @@ def _foot(decision: Decision, form: PageForm) -> str:
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
     of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
-    return details("What it took", f"{text}<br>Models: {asked or 'none'}{went}{of}\n")
+    chosen = "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
+    took_of = f"{text}<br>Models: {asked or 'none'}{chosen}{went}{of}\n"
+    return details("Rules in words, and what it took", _in_words(decision, scope, form) + took_of)

@@ -62,6 +62,21 @@ def headline(decision: Decision) -> str:
     return HEADS[decision.outcome.value].words + (": the set-up is wrong" if setup else "")
 
 
+def in_short(decision: Decision) -> str:
+    """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
+    cases, report = decision.cases, decision.run.baseline
+    all_cases = many(cases.planned, "case")
+    if not decision.run.cases:
+        return ""
+    if any(result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking for result in decision.rules) and report:
+        return f"{many(report.new_failures, 'new failure')} in {all_cases}"
+    if decision.outcome is GateOutcome.BLOCKED:
+        return f"{cases.failed:,} of {all_cases} failed" if cases.failed else ""
+    if decision.outcome is GateOutcome.INCONCLUSIVE and cases.errored:
+        return f"{cases.errored:,} of {all_cases} without a verdict"
+    return f"{cases.passed:,} of {all_cases} passed"
+
+
 def subjects(decision: Decision) -> list[str]:
     """What was tested: each config by its description, else by its file, in a visible line."""
     files = dict.fromkeys(row.suite for row in decision.run.rows)
@@ -266,15 +281,15 @@ def titled(rule: Rule, several: bool) -> str:
 def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
-    if not rule.own:
+    if not rule.own and result.new_failures is None and result.p is None:
         return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         open_ = result.errored if result.outcome is not Outcome.FAIL else 0  # of which a rate of the others says nothing
-        rate = "" if result.pass_rate is None or open_ else f" ({_rates(result)[0]})"
+        of = f"{result.passed:,} of {graded + open_:,}"
         known = result.low is not None and result.high is not None
         interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
-        parts.append(f"{result.passed:,} of {graded + open_:,} passed{rate}{interval}")
+        parts.append((f"{of} passed" if result.pass_rate is None or open_ else f"{_rates(result)[0]} passed ({of})") + interval)
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
@@ -285,6 +300,16 @@ def measured(result: RuleResult) -> str:
     if result.errored:
         parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
+
+
+def before(result: RuleResult, report: BaselineReport) -> str:
+    """What the base says of what a rule measures, with the change; empty where that is not known."""
+    if result.base_rate is None:
+        return many(report.pre_existing, "known failure") if result.rule.max_new_failures is not None and report.pre_existing else ""
+    if result.pass_rate is None or result.errored or report.new or report.removed:  # not of the same grades, so no change of them
+        return percent(result.base_rate)
+    change = round(100 * (result.pass_rate - result.base_rate), 1)
+    return f"{percent(result.base_rate)} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
 
 
 def shares(result: RuleResult) -> str:

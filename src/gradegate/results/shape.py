@@ -154,7 +154,7 @@ _SELECT = At(
 
 _LATER = (
     "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p "
-    "max_cost_increase max_latency_increase cost latency within_noise"
+    "max_cost_increase max_latency_increase cost latency within_noise base_rate"
 )
 _POWER = "cases failing_before slack unchanged one_broken three_broken five_points"
 

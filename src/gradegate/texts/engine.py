@@ -187,36 +187,55 @@ def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
 
 def asked_by(tree: nodes.Template) -> tuple[list[str], list[str], list[str], list[str]]:
     """``asked`` of a tree."""
-    names: set[str] = set()
+    names, shown_names = set[str](), set[str]()
     _look(tree.body, set(), names)
+    first = next(tree.find_all(nodes.TemplateData), None)  # a chat is filled in value by value: a comment of one ends with it
+    _look(tree.body, set(), shown_names, comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")))
     # What the template tests or gives a default for.
     guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
     guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
     shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
-    return sorted(names), sorted(names - tested), sorted(shown), sorted(shown - spared)
+    return sorted(names), sorted(shown_names - tested), sorted(shown), sorted(shown - spared)
 
 
-def _look(body: Iterable[nodes.Node], known: set[str], names: set[str]) -> None:
-    """Add to ``names`` those that are asked for where nothing has set them, and to ``known`` those that are set then."""
+def _look(body: Iterable[nodes.Node], known: set[str], names: set[str], comments: bool = True) -> None:
+    """Add to ``names`` those that are asked for where nothing has set them, and to ``known`` those that are set then.
+
+    Without ``comments``, what stands between ``<!--`` and ``-->`` of one text, with nothing but texts and values between, asks for nothing.
+    """
     for node in body:
         if isinstance(node, nodes.If):
-            _look([node.test], known, names)
+            _look([node.test], known, names, comments)
             branches = [set(known), set(known)]
-            _look(node.body, branches[0], names)
-            _look([*node.elif_, *node.else_], branches[1], names)
+            _look(node.body, branches[0], names, comments)
+            _look([*node.elif_, *node.else_], branches[1], names, comments)
             known |= branches[0] & branches[1]
         elif isinstance(node, nodes.For):
-            _look([node.iter], known, names)
+            _look([node.iter], known, names, comments)
             targets = {name.name for name in _nodes(node.target, nodes.Name)}
-            _look(node.body, known | targets | {"loop"}, names)
-            _look(node.else_, set(known), names)
+            _look(node.body, known | targets | {"loop"}, names, comments)
+            _look(node.else_, set(known), names, comments)
         elif isinstance(node, nodes.Assign | nodes.AssignBlock):
-            _look([node.node] if isinstance(node, nodes.Assign) else node.body, known, names)
+            _look([node.node] if isinstance(node, nodes.Assign) else node.body, known, names, comments)
             known.add(node.target.name)  # type: ignore[attr-defined]
         else:
-            names |= {name.name for name in _nodes(node, nodes.Name)} - known
+            parts = _outside_comments(node) if isinstance(node, nodes.Output) and not comments else [node]
+            names |= {name.name for part in parts for name in _nodes(part, nodes.Name)} - known
+
+
+def _outside_comments(node: nodes.Output) -> list[nodes.Node]:
+    """The values of a text that stand in no comment of HTML; one that is opened and not closed there is none."""
+    outside: list[nodes.Node] = []
+    inside: list[nodes.Node] | None = None
+    for part in node.nodes:
+        if not isinstance(part, nodes.TemplateData):
+            (outside if inside is None else inside).append(part)
+            continue
+        for sign in re.findall("<!--|-->", part.data):
+            inside = None if sign == "-->" else [] if inside is None else inside
+    return outside + (inside or [])
 
 
 def _env_names(tree: nodes.Node) -> Iterator[str]:

@@ -318,6 +318,7 @@ class RuleResult(Power):
     score: float | None = None
     low: Annotated[float | None, "The interval of the pass rate, where the rule asks for one."] = None
     high: float | None = None
+    base_rate: Annotated[float | None, "The pass rate on the base of what both have; null without a base."] = None
     new_failures: Annotated[int | None, "Cases that fail here and not on the base."] = None
     worse: Annotated[int | None, "Cases that passed on the base and fail here."] = None
     better: Annotated[int | None, "Cases that failed on the base and pass here."] = None

@@ -220,6 +220,7 @@ class Settings:
     in_ci: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+    instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
     exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why

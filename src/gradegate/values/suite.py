@@ -46,6 +46,7 @@ class ProviderSpec:
     reads: frozenset[Use] = frozenset()
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     origin: Origin = NOWHERE
+    wrong: Mistake | None = None  # what is said where it is asked
 
     @property
     def name(self) -> str:

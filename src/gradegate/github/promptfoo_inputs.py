@@ -1,0 +1,121 @@
+"""Inputs of promptfoo's action as those of gradegate's: in words, and as the changes of a workflow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.files.document import table
+from gradegate.options import RUNS
+from gradegate.values.settings import ACTION_OPTIONS
+
+_TABLE = table("github", "promptfoo_action.yaml")
+_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
+VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
+_PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
+_IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
+_BOTH = "{0}% of all single runs had to pass, too; here every case has to pass {1} of its runs, and nothing counts single runs"
+_PROMPTS = "prompt files that a pull request changed were run in place of those of the config; here the config says which are run"
+
+
+def answers() -> dict[str, str]:
+    """What to write in place of each input, for a person."""
+    return {name: _words(entry) for name, entry in _ANSWERS.items()}
+
+
+def _words(entry: Mapping[str, str]) -> str:
+    name, say = entry.get("as", ""), entry.get("say", "")
+    if entry["do"] == "leave":
+        return f"leave it out: {say}"
+    given = f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`" if entry["do"] == "env" else f"give `{name}`"
+    return "; ".join(filter(None, (given, say))) if name else say
+
+
+@dataclass
+class Moved:
+    """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
+
+    drop: set[str] = field(default_factory=set)
+    put: dict[str, Any] = field(default_factory=dict)
+    rename: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    share: float | None = None  # of the cases that have to pass, in place of all
+    left: list[tuple[str, str, str]] = field(default_factory=list)  # the input, what is wrong, and the cure
+
+
+def moved(given: Mapping[str, Any]) -> Moved:
+    """What a step gives to promptfoo's action, as what it is to give here. Inputs that nobody lists stay."""
+    texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
+    found = Moved()
+    for key in given:
+        name = key.lower()
+        entry = _ANSWERS.get(name)
+        if entry is not None and not _move(name, key, entry, texts, found, given):
+            found.left.append((key, f"`{key}: {texts[name]}` is not an input here, and stays for you to change", _words(entry)))
+    return found
+
+
+def _move(name: str, key: str, entry: Mapping[str, str], texts: Mapping[str, str], found: Moved, given: Mapping[str, Any]) -> bool:
+    """Note the change of an input, if a machine can make it."""
+    text, do, new = texts[name], entry["do"], entry.get("as", "")
+    if do == "name":
+        found.rename[key] = new
+        return True
+    known = "${{" not in text
+    if do == "env":
+        found.env[new] = text
+    elif do == "write" and known:
+        found.put |= dict([new.split(": ")]) if text == "true" else {}
+    elif do == "runs" and RUNS.read(f"{text}/{texts.get('repeat', '')}"):
+        found.put["runs"] = f"{text}/{texts['repeat']}"
+        found.drop |= {it for it in given if it.lower() == "repeat"}
+    elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
+        _gate(key, float(text), texts, found)
+    elif do == "paths":
+        return _paths(key, text, texts, found)
+    elif (
+        do == "cache"
+        and (inside := _IN_WORKSPACE.fullmatch(text))
+        and ".." not in text
+        and not ("{" in text and "working-directory" in texts)
+    ):
+        found.put["cache"] = inside[1]
+    elif do == "cache":
+        found.left.append((key, f"replies were kept in {text}, and none are kept now", _words(entry)))
+    elif do != "leave":
+        return False
+    found.drop.add(key)
+    return True
+
+
+def _gate(key: str, percent: float, texts: Mapping[str, str], found: Moved) -> None:
+    """A share of the cases; beside `repeat-min-pass` promptfoo's action wants both."""
+    both = RUNS.read(f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}")
+    if both is None:
+        found.share = percent / 100 if percent < 100 else None
+    elif percent * both[1] > 100 * both[0]:
+        found.left.append((key, _BOTH.format(f"{percent:g}", "{} of {}".format(*both)), "raise the first number of `runs` if that matters"))
+
+
+def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> bool:
+    """Where promptfoo's action looks for changes, and what it runs then."""
+    if texts.get("use-config-prompts") != "true":
+        found.left.append((key, _PROMPTS, "name in the config the prompts that are to be tested"))
+    if texts.get("force-run") == "true":
+        found.drop.add(key)
+        return True
+    found.put["only-changed"] = True
+    if (
+        all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
+        and "working-directory" not in texts
+        and "${{" not in text
+    ):
+        found.rename[key] = "paths"
+        return True
+    found.drop.add(key)
+    found.left.append(
+        (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
+    )
+    return True
