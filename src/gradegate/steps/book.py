@@ -21,8 +21,7 @@ from gradegate.results.jsonable import plain
 from gradegate.results.mapping import At, line, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.running.base_grades import Regrading
-from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking, Stopped
+from gradegate.running.reasks import Asking
 from gradegate.running.rounds import Asked, Place
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
@@ -171,7 +170,7 @@ class Book:
         self.rows += other.rows
         self.again |= other.again
 
-    def play(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+    def play(self, askings: Sequence[Asking], *_: object) -> None:
         """Bring each asking as far as it was brought. What nobody needs stays in the book."""
         for asking in askings:
             kind = _kind(asking)

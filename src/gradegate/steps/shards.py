@@ -123,7 +123,7 @@ def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, flo
         budget = file.read(AnswerRow, rows.append, AccountRow).account.budget
     except Damaged as e:
         raise _unusable(f"it names no failures to ask again: {e}", settings) from e
-    return file.header, rows, (budget.calls, budget.usd) if budget else (0, 0.0)
+    return file.header, rows, (max(0, budget.calls), max(0.0, budget.usd)) if budget else (0, 0.0)
 
 
 def _unusable(why: str, settings: Settings) -> ConfigError:
