@@ -41,6 +41,11 @@ FILES: Mapping[str, str] = {
     ),
     "checks.py": "def get_assert(output, context):\n    return True\n",
     "checks/tone.js": "module.exports = (output) => true;\n",
+    "app.mjs": "export default class { async callApi(prompt, context) { return { output: prompt } } }\n",
+    "prompts.js": "exports.short = ({ vars, provider, config }) => `Say ${vars.word}`\n",
+    "word.js": 'module.exports = (name, prompt, vars) => ({ output: "noon" })\n',
+    "check.mjs": 'import "node:fs"; export default (output, context) => true\n',
+    "made.mjs": "export const tests = async () => [{ vars: { word: 'a' }, assert: [{ type: 'equals', value: 'Say a' }] }]\n",
     "schema.json": '{"type": "object"}',
 }
 
@@ -102,7 +107,7 @@ def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
 # --- commands -------------------------------------------------------------------------------------------------
 
 COMMANDED = [page for page in PAGES if any(commands(page))]
-MEANT = {"PROVIDER:MODEL": "openai:chat:MODEL", "LABEL": "openai:chat:MODEL", "CONFIG": "evals/promptfooconfig.yaml"}
+MEANT = {"PROVIDER:any": "openai:chat:any", "LABEL": "openai:chat:any", "CONFIG": "evals/promptfooconfig.yaml"}
 CONFIG: dict[str, Any] = table(__file__, "CONFIG")
 PROMPT_YML = table(__file__, "PROMPT_YML")
 LABELS = (("Up to $500.", "pass"), ("None.", "fail"))

@@ -53,7 +53,7 @@ def test_what_says_nothing_is_told_the_forms_and_not_a_list_of_all(written):
 
 
 def test_a_vendor_without_the_form_names_its_forms():
-    assert nearest("azure:gpt-4o").startswith("write one of azure:chat:MODEL, azure:embedding:MODEL")
+    assert nearest("azure:gpt-4o").startswith("write one of azure:assistant:MODEL, azure:chat:MODEL, azure:embedding:MODEL")
     assert "huggingface:chat:MODEL" in nearest("huggingface:sentence-similarity:m")
 
 

@@ -13,13 +13,14 @@ TESTS = "def f(): return [{'description': 'one', 'vars': {'q': 'a'}, 'assert': [
 FILES = {
     CONFIG: {
         "prompts": ["file://p.py:f"],
-        "providers": ["file://app.py", "exec: python3 app.py"],
+        "providers": ["file://app.py", "exec: python3 app.py", "file://app.mjs"],
         "tests": [
             {
                 "description": "judged",
                 "assert": [
                     {"type": "python", "value": "file://judge.py"},
                     {"type": "python", "value": "len(output) < 9"},
+                    {"type": "javascript", "value": "file://judge.mjs"},
                     {"type": "llm-rubric", "value": "is kind", "provider": "file://grader.py"},
                     {"type": "llm-rubric", "value": "is kind", "provider": "exec: python3 grader.py"},
                 ],
@@ -31,6 +32,12 @@ FILES = {
     "shape.py": "def get_transform(output, context): return output\n",
     "judge.py": JUDGE,
     "words.py": "GOOD = ['a']\n",
+    "judge.mjs": 'import { good } from "./lib"; import "#rules"; export default (output) => good.includes(output)\n',
+    "lib/index.mjs": 'const data = "./good.json"; export const good = [data]\n',
+    "lib/good.json": "[]",
+    "rules.mjs": "",
+    "package.json": '{"imports": {"#rules": "./rules.mjs"}}',
+    "app.mjs": "export default class { callApi() { return { output: 'a' } } }\n",
     "grader.py": GRADER,
     "app.py": APP,
     "p.py": "def f(context): return 'say it'\n",
@@ -38,8 +45,8 @@ FILES = {
 }
 
 
-def changes(**files: str) -> list[str]:
-    head = {**FILES, **{name.replace("_py", ".py"): text for name, text in files.items()}}
+def changes(named: dict[str, str] | None = None, **files: str) -> list[str]:
+    head = {**FILES, **{name.replace("_py", ".py"): text for name, text in files.items()}, **(named or {})}
     return [said(change) for change in compared(FILES, head, allow_exec=True).found]
 
 
@@ -54,13 +61,20 @@ def test_nothing_changed():
         {"words_py": "GOOD = ['a', 'b']\n"},
         {"grader_py": GRADER + "# milder\n"},
         {"shape_py": "def get_transform(output, context): return 'a'\n"},
+        {"named": {"judge.mjs": "export default () => true\n"}},
+        {"named": {"lib/index.mjs": "export const good = ['a', 'b']\n"}},
+        {"named": {"lib/good.json": '["a"]'}},
+        {"named": {"rules.mjs": "Array.prototype.includes = () => true\n"}},
+        {"named": {"package.json": '{"imports": {"#rules": "./milder.mjs"}}'}},
     ],
 )
 def test_code_that_judges_is_part_of_the_gate(files):
     assert changes(**files)
 
 
-@each("files", [{"app_py": APP + "# new\n"}, {"p_py": "def f(context): return 'say so'\n"}])
+@each(
+    "files", [{"app_py": APP + "# new\n"}, {"p_py": "def f(context): return 'say so'\n"}, {"named": {"app.mjs": "export default class {}"}}]
+)
 def test_code_that_answers_is_what_is_tested_and_no_part_of_the_gate(files):
     assert changes(**files) == []
 
@@ -105,6 +119,8 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
 @each(("kind", "value", "expected"), table(__file__, "what_code_reads_of_target_and_prompt_is_part_of_the_gate"))
 def test_what_code_reads_of_target_and_prompt_is_part_of_the_gate(kind, value, expected):
     files = {
+        "node.mjs": 'import { known } from "./known.mjs"; export default (output, context) => known(context)\n',
+        "known.mjs": "export const known = ({ vars, prompt }) => prompt.includes('Do')\n",
         "check.js": "module.exports = (output, { provider }) => provider.label === 'lenient'",
         "check.py": "from other import known\ndef get_assert(output, context): return known(context)\n",
         "other.py": "def known(context): return 'Do' in context['prompt']\n",

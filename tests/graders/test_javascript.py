@@ -43,6 +43,16 @@ def test_code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated
     assert all(grade["reason"].startswith("the JavaScript fails on the answer: ") and words in grade["reason"] for grade in ran.grades)
 
 
+@each(("value", "words", "cure"), table(__file__, "what_promptfoo_runs_in_vain_fails_every_answer_with_a_note"))
+def test_what_promptfoo_runs_in_vain_fails_every_answer_with_a_note(gate, value, words, cure):
+    ran = gate(config({"value": value}, {"type": "not-javascript", "value": value}))
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (1, ["fail", "fail"])
+    assert all(words in grade["reason"] for grade in ran.grades)
+    assert "promptfooconfig.yaml:11" in ran.out + ran.err
+    assert f"fails every answer, as in promptfoo: {words}" in ran.out + ran.err
+    assert cure in ran.out + ran.err
+
+
 @each(
     ("assertion", "words"), table(__file__, "code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out")
 )

@@ -26,7 +26,7 @@ class Loopback(Provider):
     def classify(self, text):
         return self._post("classify", {"input": text})
 
-    def moderate(self, text):
+    def moderate(self, text, prompt):
         return self._post("moderate", {"input": text})
 
 

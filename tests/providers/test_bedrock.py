@@ -7,6 +7,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials as BotoCredentials
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
@@ -330,3 +333,71 @@ def test_what_is_not_set_up_is_a_mistake_before_any_call(gate, cloud, monkeypatc
 def test_models_that_converse_does_not_serve_are_a_mistake(name):
     with pytest.raises(ConfigError, match=f"Converse does not serve `{name}`"):
         build(f"bedrock:{name}", {"apiKey": "k"})
+
+
+# --- knowledge bases ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def base(gate, monkeypatch, tmp_path):
+    """The service, which answers what ``base.said`` is, to who has signed."""
+    monkeypatch.delenv("AWS_BEARER_TOKEN_BEDROCK", raising=False)
+
+    def reply(seen: Seen):
+        own = {name: seen.headers[name.lower()] for name in ("Host", "X-Amz-Date", "X-Amz-Security-Token")}
+        signed = AWSRequest("POST", f"https://{seen.host}{seen.path}", own, json.dumps(seen.body))
+        signed.context["timestamp"] = own["X-Amz-Date"]
+        signer = SigV4Auth(BotoCredentials(*AWS.values()), "bedrock", "eu-central-1")
+        theirs = signer.signature(signer.string_to_sign(signed, signer.canonical_request(signed)), signed)
+        return clouds.said if seen.headers["authorization"].endswith(f"Signature={theirs}") else (403, {"message": "signature"})
+
+    with fake.job(monkeypatch, tmp_path, reply) as clouds:
+        setenv(monkeypatch, AWS_REGION="eu-central-1", **AWS)
+        yield clouds
+
+
+def knowing(**options):
+    return config(1, "bedrock:kb:amazon.nova-lite-v1:0", knowledgeBaseId="KB1", **options)
+
+
+def test_a_knowledge_base_is_asked_with_a_request_that_is_signed(gate, base):
+    base.said = {"sessionId": "s", "output": {"text": "yes"}, "citations": [{"retrievedReferences": []}]}
+    ran = gate(knowing(numberOfResults=3, max_tokens=9, top_k=5))
+    assert ran.code == 0, ran.err + ran.out
+    (seen,) = base.seen
+    assert (seen.host, seen.path) == ("bedrock-agent-runtime.eu-central-1.amazonaws.com", "/retrieveAndGenerate")
+    operation = ServiceModel(Loader().load_service_model("bedrock-agent-runtime", "service-2")).operation_model("RetrieveAndGenerate")
+    assert json.loads(create_serializer("rest-json").serialize_to_request(seen.body, operation)["body"]) == seen.body
+    assert seen.body["retrieveAndGenerateConfiguration"]["knowledgeBaseConfiguration"] == {
+        "knowledgeBaseId": "KB1",
+        "modelArn": "arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0",
+        "generationConfiguration": {
+            "inferenceConfig": {"textInferenceConfig": {"maxTokens": 9}},
+            "additionalModelRequestFields": {"inferenceConfig": {"topK": 5}},
+        },
+        "retrievalConfiguration": {"vectorSearchConfiguration": {"numberOfResults": 3}},
+    }
+    assert ran.results["cases"][0]["metadata"]["citations"] == [{"retrievedReferences": []}]
+    assert "canary" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"output": {}}, {"output": {"text": ""}}, {"output": {"text": "yes"}, "guardrailAction": "INTERVENED"}]
+)
+def test_a_knowledge_base_without_an_answer_is_an_error(gate, base, said):
+    base.said = said
+    assert gate(knowing()).code == 3
+
+
+def test_what_a_knowledge_base_lacks_is_a_mistake(gate, base, monkeypatch):
+    for written, words in (
+        (config(1, "bedrock:kb:m"), "does not say which `knowledgeBaseId` to ask"),
+        (config(1, "bedrock:kb", knowledgeBaseId="KB1"), "names no model"),
+        (knowing(apiKey="k"), "takes no key of Bedrock"),
+        (knowing(region="evil.example.com/"), "is no region"),
+    ):
+        assert words in gate(written).err
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    setenv(monkeypatch, AWS_BEARER_TOKEN_BEDROCK="long-term-key-0123456789")
+    assert "AWS_SECRET_ACCESS_KEY is not set" in gate(knowing()).err
+    assert base.tunnels == []

@@ -37,7 +37,15 @@ def test_a_server_of_ones_own_is_where_it_listens_or_the_environment_says(llm: F
 
 
 def test_every_service_is_among_these():
-    known = {name for name, *_ in (*SERVICES, *OWN)} | {"databricks", "cloudflare-ai", "mlflow-gateway", "envoy", "voyage"}
+    known = {name for name, *_ in (*SERVICES, *OWN)} | {
+        "databricks",
+        "cloudflare-ai",
+        "mlflow-gateway",
+        "envoy",
+        "voyage",
+        "cloudera",
+        "helicone",
+    }
     assert {name for name, build in PROVIDERS if isinstance(build, Service)} == known
 
 

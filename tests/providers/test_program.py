@@ -163,9 +163,9 @@ def test_without_leave_a_provider_is_one_mistake_with_the_safe_way_and_the_flag(
         assert part in said
 
 
-@pytest.mark.parametrize("provider", ["file://app.js", "file://app.ts:f", "package:x:y", "app.py"])
+@pytest.mark.parametrize("provider", ["file://app.rb", "file://app.go:f", "package:x:y", "app.py"])
 def test_code_that_is_never_run_is_one_mistake_with_the_ways_there_are(gate, provider):
-    ran = gate(config(provider, {"type": "contains", "value": "a"}), ALLOW, **{"app.js": "", "app.ts": "", "app.py": ""})
+    ran = gate(config(provider, {"type": "contains", "value": "a"}), ALLOW, **{"app.rb": "", "app.go": "", "app.py": ""})
     assert ran.code == 2
     said, count = ran.err.splitlines()
     assert count.startswith("1 mistake")

@@ -25,6 +25,7 @@ WORDS: dict[str, Callable[[Any, Any], bool]] = {
     "times": lambda found, counts: all(sum(text in it for it in found) == number for text, number in counts.items()),
     "differ": lambda found, wanted: (len({json.dumps(it) for it in found}) == len(found)) is wanted,
     "among": lambda found, values: found in values,
+    "between": lambda found, ends: ends[0] <= found <= ends[1],
     "not": lambda found, value: found != value,
     "at": lambda found, paths: not any(unmet(value, at(found, path)) for path, value in paths.items()),
     "json": lambda found, paths: not unmet({"at": paths}, json.loads(found)),

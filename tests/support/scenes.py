@@ -2,19 +2,21 @@
 
 A scene is laid over `base` (or what `like` names), key by key. Its keys: `config` (`without` drops keys of it), `test` and `assert` for a
 config with one test, `cases` for so many of it (`<n>` is the number of each, `but` is laid over those that it numbers), `name` of its
-file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says) and `expect`.
-`rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which are parts of a scene. `first` and
-`then` are runs before and after it in the same folder, which expect something of their own; `keep` copies what a run left behind for
-those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>` its address, `<id0>` the id of the first case that is planned.
+file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says, after a
+`latency` in seconds) and `expect`. `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which
+are parts of a scene. `first` and `then` are runs before and after it in the same folder, which expect something of their own; `keep`
+copies what a run left behind for those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>`
+its address (`<root>` without `/v1`, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
 
-The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request, else one plain
-item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an ask after the other), `sent` with
-a `status`, `made` (`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>`
-the last of them, `<asked>` how many requests there have been.
+The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request,
+else one plain item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an
+ask after the other), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with a `status`, `made`
+(`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>` the last of them,
+`<asked>` how many requests there have been; `<vectors>` in what is sent are an embedding for each input.
 
-In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were `requested`,
-`written` files, the `same` paths as in the run before, and paths into results.json, `grades`, `requests`, `prompts` and `models`, with a
-value or words of `cells.WORDS`.
+In `expect` are `code` (0 unless said, 2 with a `mistake`), `mistake`, `said` and `unsaid` texts, the number of requests that were
+`requested`, `written` files, the `same` paths as in the run before, and paths into results.json, `grades`, `requests`, `prompts` and
+`models`, with a value or words of `cells.WORDS`.
 """
 
 import functools
@@ -24,6 +26,7 @@ import operator
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +36,13 @@ import yaml
 from gradegate import cli
 from gradegate.processes.evaluate import begin
 from support.cells import at, differences
+from support.conversations import Script
 from support.each import tables
 from support.vendors import made
 
-KEYS = {"config", "without", "test", "assert", "cases", "but", "name", "files", "env", "constants", "run", "command", "confirm", "llm"}
+KEYS = {*"config without test assert cases but name files env constants run command confirm llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
+RULES = {"say", "turns", "verdicts", "contradicted", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
 KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
 
@@ -99,18 +104,20 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     """Run it after what the run before `left`, and say what did not come as it should."""
     assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
     begin()
-    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<llm>|<base>", str(scene)) else None
+    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<(llm|base|root)>", str(scene)) else None
     if llm:
         llm.requests.clear()
-        llm.reply = script(scene.get("llm", "ok"))
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base})
+        llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
+        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port})
+    days = {f"day{n}" if n >= 0 else "yesterday": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(-1, 92)}
+    scene = filled(scene, days)
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
     for constant, value in scene.get("constants", {}).items():
         patch.setattr(constant, value)
     name, config = scene.get("name", "promptfooconfig.yaml"), scene["config"]
     if isinstance(config, Mapping):
-        test = {**scene.get("test", {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
+        test = {**(scene.get("test") or {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
         tests = [laid(filled(test, {"n": n}), (scene.get("but") or {}).get(n, {})) for n in range(scene.get("cases", 1))] if test else []
         config = {key: it for key, it in {**config, **({"tests": tests} if test else {})}.items() if key not in scene.get("without", ())}
     for file, content in (written := {name: config, **scene.get("files", {})}).items():
@@ -166,7 +173,7 @@ def edit(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def script(written: Any) -> Callable[[str, dict], Any]:
-    """What the model says; `<vectors>` in what is sent are an embedding for each input."""
+    """What the model says."""
     rules = [ruled(it) for it in listed(written)]
     plain, asked, lock = [it for it in rules if "when" not in it], itertools.count(1), threading.Lock()
     turns = {id(it): itertools.chain(it["turns"], itertools.repeat(it["turns"][-1])) for it in rules if "turns" in it}
@@ -185,6 +192,8 @@ def script(written: Any) -> Callable[[str, dict], Any]:
                 rule = ruled(next(turns[id(rule)]))
         if "say" in rule:
             return str(filled(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
+        if "contradicted" in rule:
+            return Script(words=dict.fromkeys(rule["contradicted"], "no"))(path, body)
         if "raw" in rule or "made" in rule:
             return rule["raw"].encode() if "raw" in rule else made(rule["made"])
         vectors = [{"index": number, "embedding": [1.0, 0.0]} for number, _ in enumerate(body.get("input", ()))]
@@ -198,4 +207,4 @@ def listed(it: Any) -> list[Any]:
 
 
 def ruled(it: Any) -> dict[str, Any]:
-    return it if isinstance(it, dict) and it.keys() & {"say", "turns", "verdicts", "sent", "made", "raw"} else {"say": it}
+    return it if isinstance(it, dict) and it.keys() & RULES else {"say": it}

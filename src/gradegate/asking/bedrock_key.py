@@ -1,8 +1,8 @@
-"""A short-term key of Amazon Bedrock: a request that credentials of AWS sign, and that stands for them as a bearer token.
+"""Credentials of AWS, and what they sign: a short-term key of Amazon Bedrock, and single requests to APIs that take no such key.
 
-Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package 1.1
-makes it; the signature: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, version 4 in
-the query. Nothing is sent: whoever has the credentials can write the key.
+The key is a request that stands for them as a bearer token, and is not sent: whoever has the credentials can write it. Form:
+https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package 1.1 makes it; the
+signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, version 4.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
 _HOST, _SERVICE, _ALGORITHM = "bedrock.amazonaws.com", "bedrock", "AWS4-HMAC-SHA256"
@@ -41,14 +41,31 @@ def signed_key(credentials: Credentials, region: str, at: datetime | None = None
         "X-Amz-SignedHeaders": "host",
         **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
     }
-    empty = hashlib.sha256(b"").hexdigest()
-    request = "\n".join(("POST", "/", _written(sorted(query.items())), f"host:{_HOST}", "", "host", empty))
-    text = "\n".join((_ALGORITHM, time, "/".join(scope), hashlib.sha256(request.encode()).hexdigest()))
+    request = ("POST", "/", _written(sorted(query.items())), f"host:{_HOST}", "", "host")
+    url = f"{_HOST}/?{_written(query.items())}&X-Amz-Signature={_signature(credentials, scope, time, request, b'')}&Version=1"
+    return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
+
+
+def signed_headers(credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None) -> dict[str, str]:
+    """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
+    time, place = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ"), urlsplit(url)
+    scope = (time[:8], region, _SERVICE, "aws4_request")
+    own = {"X-Amz-Date": time, **({"X-Amz-Security-Token": credentials.session} if credentials.session else {})}
+    signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
+    request = ("POST", place.path or "/", "", *(f"{name}:{text}" for name, text in signed.items()), "", ";".join(signed))
+    signature = _signature(credentials, scope, time, request, content)
+    account = "/".join((credentials.access_key, *scope))
+    return {**own, "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}"}
+
+
+def _signature(credentials: Credentials, scope: Sequence[str], time: str, request: Sequence[str], content: bytes) -> str:
+    """Of the lines of a canonical request without the last, the hash of its content."""
+    canonical = "\n".join((*request, hashlib.sha256(content).hexdigest()))
+    text = "\n".join((_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
     key = f"AWS4{credentials.secret_key}".encode()
     for part in (*scope, text):
         key = hmac.digest(key, part.encode(), "sha256")
-    url = f"{_HOST}/?{_written(query.items())}&X-Amz-Signature={key.hex()}&Version=1"
-    return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
+    return key.hex()
 
 
 def _written(query: Iterable[tuple[str, str]]) -> str:

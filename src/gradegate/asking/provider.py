@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
+from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
+from gradegate.processes.program import is_javascript
 from gradegate.registry import Registry
 from gradegate.values.conversation import Message, Reply, Request, Usage
 from gradegate.values.suite import Note, ProviderSpec
@@ -35,6 +37,7 @@ class Provider:
     # is a variable of the environment that holds the rest of it.
     siblings: Mapping[str, str] = {}
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
+    vectors: bool = True  # one for embeddings gives them; else it only compares two texts
     sees: bool = False  # takes images
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
@@ -44,6 +47,8 @@ class Provider:
     replies_from: str = "model"
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    values: Mapping[str, str] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
+    bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
@@ -87,12 +92,16 @@ class Provider:
         """One vector for each text, in order. Raises ProviderError."""
         raise self._cannot("embedding")
 
+    def compare(self, expected: str, text: str) -> tuple[float, Usage]:
+        """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
+        raise self._cannot("embedding")
+
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Labels with scores from 0 to 1. Raises ProviderError."""
         raise self._cannot("classification")
 
-    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
-        """The categories that the text is flagged for. Raises ProviderError."""
+    def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
+        """The categories that the text is flagged for, as the answer to a prompt. Raises ProviderError."""
         raise self._cannot("moderation")
 
     def _cannot(self, kind: str) -> ProviderError:
@@ -148,6 +157,7 @@ class Setting:
         return value
 
 
+_PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
 Build = Callable[[Setting], Provider]
 PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
@@ -155,6 +165,8 @@ PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
 
 def split_id(provider_id: str) -> tuple[str, str] | None:
     """The longest registered prefix of an id, and the rest: ``openai:chat:gpt-5`` -> ("openai:chat", "gpt-5")."""
+    if is_code(provider_id) and is_javascript(provider_id) and not provider_id.startswith("file:"):
+        return "file", provider_id  # a path alone, as promptfoo takes it for such files
     parts = provider_id.split(":")
     for length in range(len(parts), 0, -1):
         prefix = ":".join(parts[:length])
@@ -172,6 +184,11 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
     if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
         return spec
     return replace(spec, id=f"{parts[0]}:{model}")
+
+
+def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
+    """Another model of the same vendor, at the same place and with the same key."""
+    return replace(spec, id=other, label="", transform="", config={name: it for name, it in spec.config.items() if name in _PLACE})
 
 
 def secret(setting: Setting, *names: str) -> str | None:

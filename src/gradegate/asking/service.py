@@ -67,11 +67,16 @@ class Service:
         return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
 
     @property
+    def bounded(self) -> bool:
+        """Whether it is a vendor's, whose API takes no other values."""
+        return not self.keyless
+
+    @property
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
         place = urlsplit(self.base)
-        own = place.scheme == "https" and place.hostname is not None
-        given = tuple(variable for option, variable in self.parts.items() if self.base.startswith(f"{{{option}}}"))
+        own = place.scheme == "https" and "{" not in place.netloc
+        given = tuple(variable for option, variable in self.parts.items() if self.base.removeprefix("https://").startswith(f"{{{option}}}"))
         ids = tuple(self.federation.ids.values()) if self.federation else ()
         return Vendor(self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids)
 
@@ -88,13 +93,13 @@ class Service:
         return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
 
     def _filled(self, setting: Setting) -> str:
-        url = self.base
+        url = self.base.replace("{model}", quote(setting.model, safe="/"))
         for option, variable in self.parts.items():
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
                 raise setting.mistake(what, f"set {variable}, or `{option}` in its config", variable)
-            first = url.startswith(f"{{{option}}}")
+            first = url.startswith(f"{{{option}}}")  # it is the address
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
         return url
 

@@ -26,15 +26,17 @@ _FAMILIES = {name: (entry["is"], entry["do"]) for entry in _TABLE["families"] fo
 # The second parts of ids of vendors that are served, as patterns.
 _KINDS = [(pattern, (entry["is"], entry["do"])) for entry in _TABLE["kinds"] for pattern in entry["patterns"].split()]
 _RED, _MEDIA, _VECTORS = (tuple(_TABLE["special"][name]) for name in ("red", "media", "vectors"))
+ADALINE: Mapping[str, str] = _TABLE["adaline"]  # options of its gateway, as most vendors name them
 _VENDORS: Mapping[str, str] = _TABLE["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
-_WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
+_WITH_COMMAS = frozenset({"exec", "file", "python", "javascript", "http", "https", "scripted"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
+PLACEHOLDER = "MODEL"  # where no model is named yet: whichever it was would be retired one day
 ANY = (
     f"write VENDOR:MODEL, such as openai:chat:MODEL; any server with OpenAI's API is {COMPATIBLE}, "
     "any application is `http` with `url`; `gradegate list` has them all"
@@ -43,11 +45,14 @@ ANY = (
 
 def check(spec: ProviderSpec) -> None:
     """Raises ConfigError for an id that is nothing gradegate asks: an agent, a voice, a cloud, two in one, a slip of the pen."""
+    if spec.id.rpartition(":")[2] == PLACEHOLDER:
+        cure = f"write in place of {PLACEHOLDER} the name of a model, as its vendor lists it"
+        raise ConfigError.at(f"`{spec.id}` names no model yet", spec.origin, cure)
     # Ids with commas between them; a command or an address may have commas of its own.
     ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
     if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
+        cure = "name each by itself: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
         raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one", spec.origin, cure)
     if found := _slip(spec.id) or _known(spec.id):
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])

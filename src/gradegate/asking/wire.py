@@ -15,11 +15,12 @@ from gradegate.asking.provider import Provider, Setting, secret
 from gradegate.asking.shape import is_count
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
-from gradegate.http.client import Client
+from gradegate.http.client import Client, Waits
 from gradegate.http.headers import Headers, send
 from gradegate.http.response import Response
 from gradegate.http.retries import RETRIED
-from gradegate.values.conversation import Usage
+from gradegate.texts import chat
+from gradegate.values.conversation import Request, Usage
 from gradegate.values.figures import many
 
 # The key, the model or the address is wrong: the same answer comes to every call.
@@ -31,8 +32,6 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 # Options of providers: where the API is and who asks, and what it costs.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
-# Those that another model of the same vendor shares.
-PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
 PRICES = ("cost", "inputCost", "outputCost")
 
 
@@ -90,20 +89,29 @@ def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
 
 
+def one_text(request: Request) -> str:
+    """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
+    alone = len(request.messages) == 1
+    if request.prompt and (alone or chat.parse(request.prompt)):
+        return request.prompt
+    said = [{"role": message.role, "content": message.content} for message in request.messages]
+    return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
+
+
 # --- sending --------------------------------------------------------------------------------------------------
 
 
-def post(client: Client, url: str, headers: Headers, body: Any) -> tuple[dict[str, Any], float]:
+def post(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
-    content, seconds = post_any(client, url, headers, body)
+    content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
         raise ProviderError(f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED)
     return content, seconds
 
 
-def post_any(client: Client, url: str, headers: Headers, body: Any) -> tuple[Any, float]:
+def post_any(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[Any, float]:
     """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
-    answer = send(client, url, headers, body)
+    answer = send(client, url, headers, body, waits)
     if not 200 <= answer.status < 300:
         raise refusal(answer)
     content = answer.json()
@@ -155,6 +163,13 @@ def words(body: Any) -> str:
             error = next((error[key] for key in ("message", "detail", "type", "code") if error.get(key)), error)
         body = error if isinstance(error, str | int) else json.dumps(error, ensure_ascii=False)
     return excerpt(" ".join(str(body).split()), 500)
+
+
+def part_of(answer: Mapping[str, Any], name: str, host: str) -> str:
+    """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
+        raise ProviderError(f"{host} answered without an id that an address can have")
+    return str(answer[name])
 
 
 def rows(listed: Any, host: str, texts: int) -> list[Any]:
@@ -234,9 +249,13 @@ class Model(Provider):
         """From the config or the table; a deployment's name may say nothing."""
         return rates(self._config, self._priced_as({}))
 
+    def _waits(self, response: Response) -> str:
+        """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
+        return ""
+
     def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
         try:
-            return post(self._client, self.url, self._headers, body)
+            return post(self._client, self.url, self._headers, body, self._waits)
         except ProviderError as e:
             if not self.chosen:
                 raise

@@ -29,7 +29,7 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
             try:
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
                     raise ConfigError.at(f"`{keys.value}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
-                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin), origin)
+                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin)
             except ConfigError as e:
                 desk.mistakes += e.mistakes
             names.append(keys.name)

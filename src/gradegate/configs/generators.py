@@ -18,11 +18,12 @@ _ROLE = "target"  # what is asked is no part of judging
 
 
 def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
-    """The prompt that a Python function returns, or a Python script prints where none is named. Raises ConfigError."""
+    """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     label = source.workspace.name(found.file.path)
-    if found.file.function:
-        return PromptSpec("", f"{label}:{found.file.function}", origin, partial(_called, found))
+    if found.file.function or not found.file.is_python:
+        named = f":{found.file.function}" if found.file.function else ""
+        return PromptSpec("", f"{label}{named}", origin, partial(_called, found))
     words = ["{python}", str(found.file.path)]
     return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
 
@@ -37,10 +38,10 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
 
 
 def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[Mapping[str, Any]]:
-    """The tests that a Python function returns, ``generate_tests`` where none is named. Raises ConfigError."""
+    """The tests that a function returns, or that a module exports. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     try:
-        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests")
+        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True})
     except Failed as e:
         raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
     if not isinstance(made, list) or not made:

@@ -7,13 +7,15 @@ from pathlib import PurePosixPath
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.kinds import is_code
-from gradegate.processes.pool import INSTEAD, program
+from gradegate.processes import pool
+from gradegate.processes.pool import FLAG, INSTEAD, program
 from gradegate.processes.program import is_python
+from gradegate.texts import screen, script
 from gradegate.texts.script import CodeFile
 from gradegate.values.suite import Code
 
 ENDINGS = (".js", ".cjs", ".mjs")
-_TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx", ".jsx")
+_TYPESCRIPT = (".ts", ".mts", ".cts")
 
 
 def is_script(written: str) -> bool:
@@ -21,8 +23,11 @@ def is_script(written: str) -> bool:
     return written.startswith("file://") and is_code(written) and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
 
 
-def code(written: str, source: Source, origin: Origin) -> Code:
-    """The snippet as it is, or the file with its code. Raises ConfigError for a file that is none of JavaScript."""
+def code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
+    """The snippet as it is, or the file with its code: a program where the engine does not have what it uses.
+
+    ``engine``: there runs nothing but the engine. Raises ConfigError for a file that is none of JavaScript.
+    """
     if not written.startswith("file://"):
         return written
     if is_python(written):
@@ -31,6 +36,8 @@ def code(written: str, source: Source, origin: Origin) -> Code:
     if not path or not is_code(path):
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
+    if suffix in _TYPESCRIPT and not engine:
+        return program(written, source.workspace, source.folder, origin, f"compile it to one .js file without imports; or {INSTEAD}")
     if suffix in _TYPESCRIPT:
         raise ConfigError.at(f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports")
     if suffix not in ENDINGS:
@@ -38,6 +45,10 @@ def code(written: str, source: Source, origin: Origin) -> Code:
     reference = f"file://{path}"
     name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
     text = source.workspace.text(reference, source.folder, origin, code=True)
+    if not engine and pool.leave().granted and script.lacks(text):
+        return program(written, source.workspace, source.folder, origin, INSTEAD)
+    if not engine and (found := screen.refused(text)):
+        raise ConfigError.at(found[0], Origin(name, found[1]), f"{found[2]}; or {FLAG}")
     return CodeFile(file=name, function=function, code=text)
 
 

@@ -89,9 +89,14 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
     transform = scripts.code(keys.transform, source, origin)
-    opened = {key: scripts.code(str(it), source, origin) for key in TRANSFORMS if scripts.is_script(str(it := keys.config.get(key, "")))}
+    opened = {
+        key: scripts.code(str(it), source, origin, engine=True)
+        for key in TRANSFORMS
+        if scripts.is_script(str(it := keys.config.get(key, "")))
+    }
     spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
-    return shown(replace(spec, origin=origin), source.env)
+    places = {key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config}
+    return shown(replace(spec, origin=origin, places=places), source.env)
 
 
 def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:

@@ -37,7 +37,7 @@ def holds_credentials(path: PurePath) -> bool:
 
 def runs_code(provider_id: str) -> bool:
     """Whether an id of a provider names code of the repository: a file, a command, a package."""
-    return provider_id.startswith(("exec:", "python:", "package:")) or is_code(provider_id)
+    return provider_id.startswith(("exec:", "python:", "javascript:", "package:")) or is_code(provider_id)
 
 
 def is_code(reference: str) -> bool:

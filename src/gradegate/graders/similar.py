@@ -31,7 +31,7 @@ class Similar(Grader):
 
     # A distance is compared the other way round, and `not-` allows equality.
     scoring = Scoring(DEFAULT, decides=True, share=False, tolerance=EPSILON)
-    asks = Asks(("embedding",))
+    asks = Asks(("embedding",), compares=True)
     written = Written(csv_threshold=0.8)
     measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine
 
@@ -42,9 +42,12 @@ class Similar(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The first value that is near enough, else the nearest; under ``not-`` the nearest counts."""
         values = [self.value] if isinstance(self.value, str) else self.value
-        output, *others = judge.embed([transcript.output, *values])
         limit = DEFAULT if self.threshold is None else self.threshold
-        compared = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
+        if judge.models["embedding"].vectors:
+            output, *others = judge.embed([transcript.output, *values])
+            compared = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
+        else:
+            compared = [(judge.compare(text, transcript.output), text) for text in values]
         nearest = max(compared, key=lambda item: self._score(item[0]))
         chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
         # At least as far as the limit: a measure that is equal to it is both near and far.
@@ -72,6 +75,7 @@ class Similar(Grader):
 class SimilarDot(Similar):
     """The answer means much the same as a text (dot product of embeddings)."""
 
+    asks = Asks(("embedding",))
     measure = vectors.dot
 
 
@@ -80,6 +84,7 @@ class SimilarDot(Similar):
 class SimilarEuclidean(Similar):
     """The answer means much the same as a text (distance of embeddings, at most the threshold)."""
 
+    asks = Asks(("embedding",))
     scoring = replace(Similar.scoring, most=True)
 
     measure = vectors.euclidean

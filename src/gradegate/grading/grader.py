@@ -62,6 +62,7 @@ class Asks:
     questions: int = 1  # to the text model, where they are not steps
     tools: bool = False  # it judges calls by the functions that the target was given, unless its option `tools` names some
     own_context: bool = False  # of its texts, none may be what the answer itself says that it was given
+    compares: bool = False  # of the model for embeddings a comparison of two texts will do
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
 
@@ -110,6 +111,10 @@ class Grader:
 
     def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
         """What the config's conversation lacks for this grader, as ``needs``; ``turns`` is empty for a single answer."""
+        return ""
+
+    def never(self) -> str:
+        """Why no answer can pass it, and what to write; empty for a grader that some may pass."""
         return ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

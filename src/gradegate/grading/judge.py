@@ -133,21 +133,24 @@ class Judge:
         asked.keep()
         return vectors
 
+    def compare(self, expected: str, text: str) -> float:
+        """How near two texts are, by a model that gives no vectors. Raises ProviderError."""
+        return self._answered("embedding", lambda model: model.compare(expected, text))
+
     def classify(self, text: str) -> Mapping[str, float]:
         """Labels with scores. Raises ProviderError."""
-        with question(self.models["classification"]) as asked:
-            labels, usage = self.models["classification"].classify(text)
-        self.account.add(asked.booked(usage))
-        asked.keep()
-        return labels
+        return self._answered("classification", lambda model: model.classify(text))
 
-    def moderate(self, text: str) -> Sequence[str]:
-        """The categories that a text is flagged for. Raises ProviderError."""
-        with question(self.models["moderation"]) as asked:
-            flags, usage = self.models["moderation"].moderate(text)
+    def moderate(self, text: str, prompt: str) -> Sequence[str]:
+        """The categories that a text is flagged for, as the answer to a prompt. Raises ProviderError."""
+        return self._answered("moderation", lambda model: model.moderate(text, prompt))
+
+    def _answered(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
+        with question(self.models[kind]) as asked:
+            answer, usage = ask(self.models[kind])
         self.account.add(asked.booked(usage))
         asked.keep()
-        return flags
+        return answer
 
     def gather(self, *questions: Callable[[], T]) -> list[T]:
         """Several questions at once; results in order."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
 Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
+Waits = Callable[[Response], str]  # where to look for what a response has only begun; empty for one that has ended
+LONGEST_LOOK = 4.0  # seconds between two looks
 NOTHING: Mapping[str, str] = {}
 
 
@@ -105,10 +107,12 @@ class Client:
         timeout: float | None = None,
         credential: Credential = NOTHING,
         most: int = MAX_BODY,
+        waits: Waits | None = None,
     ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer of at most ``most`` bytes.
 
-        ``credential`` joins under ``headers``, and is made only for a request that is sent.
+        ``credential`` joins under ``headers``, and is made only for a request that is sent. ``waits`` says of a response where to look
+        for what it has only begun, at the same host; the response is the one that has ended.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(url, headers, content)
@@ -126,9 +130,31 @@ class Client:
         self.guard.check_field(url, headers, field)
         ask = replace(ask, headers={**field, **headers})
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
-            response = self._send(ask, time.monotonic() + (timeout or self.timeout), question.model if question else None)
-        if question:
-            question.heard(response)
+            deadline = time.monotonic() + (timeout or self.timeout)
+            response = self._send(ask, deadline, question.model if question else None)
+            if question:
+                question.heard(response)
+            if waits:
+                response = self._ended(ask, response, waits, deadline)
+                if question:
+                    question.ended(response)
+        return response
+
+    def _ended(self, ask: Ask, response: Response, waits: Waits, deadline: float) -> Response:
+        """What a response has begun, once it has ended: it is looked at again and again, which costs nothing. Raises ProviderError."""
+        started, seconds, pause = time.monotonic(), response.seconds, self.first_pause / 2
+        while 200 <= response.status < 300 and (url := waits(response)):
+            if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
+                raise ProviderError(f"{ask.host} names another host to look at, which is not asked", Trouble.MALFORMED)
+            if time.monotonic() + pause >= deadline:
+                raise ProviderError(f"{ask.host} took the question and did not finish in time", Trouble.DEADLINE)
+            self._deadlines.pause(pause)
+            pause = min(pause * 2, LONGEST_LOOK)
+            looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
+            if isinstance(looked, ProviderError) and _is_final(looked):
+                raise looked
+            if isinstance(looked, Response) and not retries.passes(looked):
+                response = replace(looked, seconds=seconds + time.monotonic() - started)
         return response
 
     def _look(self, name: str, address: Address | None) -> None:

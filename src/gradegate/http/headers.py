@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from gradegate.http.client import Client
+from gradegate.http.client import Client, Waits
 from gradegate.http.response import Response
 from gradegate.http.tokens import Minted
 
@@ -37,20 +38,21 @@ def bearer(key: str | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def send(client: Client, url: str, headers: Headers, body: Any) -> Response:
-    """The response to a POST. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
-    token = headers.token
+def send(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> Response:
+    """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
+    token, method = headers.token, "GET" if body is None else "POST"
+    ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
     if token is None:
-        return client.send("POST", url, headers=headers.plain, body=body, credential=headers.credential)
+        return ask(credential=headers.credential)
     taken: list[str] = []
 
     def sign() -> Mapping[str, str]:
         taken.append(token.take())
         return bearer(taken[-1])
 
-    answer = client.send("POST", url, headers=headers.plain, body=body, credential=sign)
+    answer = ask(credential=sign)
     if taken and answer.status == REFUSED and token.refused(taken[-1]):
-        answer = client.send("POST", url, headers=headers.plain, body=body, credential=sign)
+        answer = ask(credential=sign)
     if taken and 200 <= answer.status < 300:
         token.accepted(taken[-1])
     return answer

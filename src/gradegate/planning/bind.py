@@ -11,9 +11,8 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
-from gradegate.asking.provider import Label, Provider, Setting, serving
+from gradegate.asking.provider import Label, Provider, Setting, beside, serving
 from gradegate.asking.toolcalls import DECLARING, declared
-from gradegate.asking.wire import PLACE
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.kinds import runs_code
@@ -23,7 +22,7 @@ from gradegate.grading.grader import Grader
 from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.planning.identity import digest
-from gradegate.planning.models import another, how_to_serve, maker, self_contained
+from gradegate.planning.models import another, behind, how_to_serve, maker, self_contained
 from gradegate.texts.code import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
@@ -54,7 +53,7 @@ class Binder:
         return self.bound[id(spec)][1]
 
     def _provider(self, spec: ProviderSpec) -> Provider:
-        spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
+        spec = behind(shown(spec, self.suite.env))  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
         key = digest([spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where])
@@ -100,11 +99,12 @@ class Binder:
             self.pool[key] = label
         return self.pool[key]
 
-    def over(self, provider: Provider, config: Mapping[str, Any]) -> Provider:
+    def over(self, provider: Provider, config: Mapping[str, Any], origin: Origin) -> Provider:
         """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
-        if not config or provider.spec is None:
+        spec = provider.spec
+        if not config or spec is None:
             return provider
-        return self.target(replace(provider.spec, config={**provider.spec.config, **config}))
+        return self.target(replace(spec, config={**spec.config, **config}, places={**spec.places, **dict.fromkeys(config, origin)}))
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
@@ -113,7 +113,11 @@ class Binder:
         if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
-        return {need: self._model(need, spec, near, far) for need in kind.asks.models} or NOTHING
+        models = {need: self._model(need, spec, near, far) for need in kind.asks.models} or NOTHING
+        for model in (it for it in models.values() if not (it.vectors or kind.asks.compares)):
+            what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
+            raise ConfigError.at(what, spec.origin, "name an embedding model")
+        return models
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -161,11 +165,10 @@ class Binder:
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[Use] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
-        model = re.sub(r"\{(\w+)\}", lambda it: env.get(it[1]), getattr(maker(grader)[0], "siblings", {}).get(need, ""))
+        model = re.sub(r"\{(\w+)\}", lambda it: env.get(it[1]), getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""))
         if not model or model.endswith(":"):
             return None
-        config = {name: value for name, value in grader.config.items() if name in PLACE}
-        provider = self.provider(ProviderSpec(model, "", config, (), "", grader.env, grader.reads | uses, grader.drawn, grader.origin))
+        provider = self.provider(replace(beside(grader, model), reads=grader.reads | uses))
         provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
         return self_contained(provider)
 

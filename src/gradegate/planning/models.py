@@ -18,7 +18,7 @@ from gradegate.processes.pool import ANSWERS, FLAG
 from gradegate.texts import schemas
 from gradegate.texts.template import uses
 from gradegate.values.conversation import Image
-from gradegate.values.suite import Assertion, Case, Limits, ProviderSpec, Suite
+from gradegate.values.suite import NOTHING, Assertion, Case, Limits, ProviderSpec, Suite
 
 # An id for each kind, as messages show it.
 _EXAMPLES = {
@@ -32,6 +32,18 @@ _AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLA
 
 
 # --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def behind(spec: ProviderSpec) -> ProviderSpec:
+    """The vendor's model that ``adaline:VENDOR:KIND:MODEL`` names: Adaline's gateway is a library that asks it, and no server."""
+    first, *rest = spec.id.split(":", 3)
+    if first != "adaline" or len(rest) < 3:
+        return spec
+    vendor, kind, model = rest
+    whole = f"{vendor}:{model}" if kind == "chat" and PROVIDERS.find(vendor) else ":".join(rest)
+    renamed = NOTHING if vendor in ("google", "vertex") else unknown_ids.ADALINE  # Google names them so itself
+    config = {renamed.get(name, name): value for name, value in spec.config.items()}
+    return replace(spec, id=whole, label=spec.name, config=config)
 
 
 def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
@@ -55,7 +67,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
     for kind, spec in suite.given.items():
         if kind == "*" or spec.id in configured:
             continue
-        parts = split_id(spec.id)
+        parts = split_id(behind(spec).id)
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
         if parts is None and not runs_code(spec.id):
             yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
@@ -78,14 +90,14 @@ def how_to_serve(need: str, spec: Assertion) -> str:
     slug = spec.model_slug
     if slug:
         entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-        either = f", or --grader openai:chat:{slug}" if need == "text" else f", or --grader {need}=PROVIDER:MODEL"
+        either = f", or <--grader openai:chat:{slug}>" if need == "text" else f", or <--grader {need}=PROVIDER:MODEL>"
         return f"say who serves it: `graders: {{{entry}}}` in the file{either}"
     example = _EXAMPLES[need]
     if need == "text":
-        option, key = f"--grader {example}", "`defaultTest.options.provider`"
+        option, key = f"<--grader {example}>", "`defaultTest.options.provider`"
     else:
-        option, key = f"--grader {need}={example}", f"`defaultTest.options.provider: {{{need}: {example}}}`"
-    return f"name a model with {option} (input `grader`), with {key}, or with `provider` of the assertion"
+        option, key = f"<--grader {need}={example}>", f"`defaultTest.options.provider: {{{need}: {example}}}`"
+    return f"name a model with {option}, with {key}, or with `provider` of the assertion"
 
 
 def another(need: str, model: ProviderSpec) -> str:
@@ -94,7 +106,7 @@ def another(need: str, model: ProviderSpec) -> str:
     embeds = need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False))
     pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
     same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
-    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"
+    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or <--grader {pair}>"
 
 
 # --- models without a price -----------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.identity import Ordinals, digest
-from gradegate.texts.code import Python, of_transform
+from gradegate.texts.code import Function, of_transform
 from gradegate.texts.script import Script, ScriptError
 from gradegate.values.suite import Case, Code, Suite
 
 
-def check(read: Callable[[Code], Script | Python], code: Code, what: str, origin: Origin) -> None:
+def check(read: Callable[[Code], Script | Function], code: Code, what: str, origin: Origin) -> None:
     """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
     if not code:
         return

@@ -115,7 +115,7 @@ class Variables:
                 break
         return values
 
-    def _made(self, name: str, value: Program, values: Mapping[str, Any], origin: Origin) -> str:
+    def _made(self, name: str, value: Program, values: Mapping[str, Any], origin: Origin) -> Any:
         """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
         others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
         try:
@@ -123,11 +123,12 @@ class Variables:
         except pool.Failed as e:
             raise ConfigError.at(f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it") from e
         output = made.get("output") if isinstance(made, Mapping) else None
-        if not isinstance(output, str) or not output or made.get("error"):
+        python = value.file.is_python
+        if not output or (python and not isinstance(output, str)) or made.get("error"):
             said = made.get("error") if isinstance(made, Mapping) else None
             what = f"`{value}` gave no value for `{name}`: {excerpt(str(said or _NO_TEXT), 300)}"
             raise ConfigError.at(what, origin, "correct it")
-        return output.strip()
+        return output.strip() if python and isinstance(output, str) else output
 
 
 def _is_plain(value: Any) -> bool:

@@ -27,6 +27,7 @@ class Leave:
     granted: bool = False
     apart: bool = False
     python: str = ""
+    node: str = ""
     named: frozenset[str] = frozenset()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = TIMEOUT
@@ -55,6 +56,7 @@ def may_run(settings: Settings) -> Leave:
         granted=True,
         apart=settings.exec_apart,
         python=settings.python or environ.get("PROMPTFOO_PYTHON", ""),
+        node=settings.node,
         named=settings.exec_env,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **kept},
         seconds=settings.timeout or TIMEOUT,

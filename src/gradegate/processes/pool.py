@@ -14,22 +14,23 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
+from gradegate.processes import node
 from gradegate.processes.exchange import Died
 from gradegate.processes.permission import DOCS, NO_LEAVE, Leave, may_run
-from gradegate.processes.program import File, Program, is_python, read, split
+from gradegate.processes.program import File, Program, is_javascript, is_python, read, split
 from gradegate.processes.program_worker import Post, Worker
 from gradegate.processes.rights import hide
 from gradegate.processes.seclusion import Impossible, Seclusion
 from gradegate.values.settings import Settings
 
-FLAG = f"allow it to run: --allow-exec (input `allow-exec`), see {DOCS}"
+FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
-ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers`"
+ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
 INSTEAD = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
 SOURCE = "write what it makes into a file in an earlier step"
 
@@ -54,7 +55,8 @@ class Failed(ValueError):
 class Place:
     """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process.
 
-    ``env`` is added to what the leave gives, ``python`` is the interpreter where the config names one.
+    ``env`` is added to what the leave gives, ``python`` is the interpreter where the config names one. ``node`` is what
+    starts the file where it is JavaScript.
     """
 
     folder: Path
@@ -62,6 +64,7 @@ class Place:
     about: str = ""  # the file or the command: each has a process of its own
     python: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    node: tuple[str, ...] = ()
 
 
 @dataclass
@@ -80,6 +83,7 @@ class _Desk:
     busy: set[Worker] = field(default_factory=set)
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
+    starts: dict[tuple[Path, Path], tuple[str, ...]] = field(default_factory=dict)  # files of JavaScript, with what starts them
 
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
@@ -130,9 +134,12 @@ class _Desk:
     def _post(self, place: Place) -> Post:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
-        python = interpreter(place.python or self.leave.python, env["PATH"], place.folder, probe=not self.leave.apart)
+        start, harness = place.node, "harness.js"
+        if not start:
+            python = interpreter(place.python or self.leave.python, env["PATH"], place.folder, probe=not self.leave.apart)
+            start, harness = (python, "-c"), "harness.py"
         if not self.leave.apart:
-            return Post(python, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
+            return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
         if self.seclusion is None:
             seclusion = Seclusion(self.leave)
             try:
@@ -142,17 +149,17 @@ class _Desk:
                 raise
             self.seclusion = seclusion
         hidden = self.seclusion
-        return Post(python, place.folder, env, hidden.user(), hidden.secret, tuple(hidden.fixed(place.folder)))
+        return Post(start, harness, place.folder, env, hidden.user(), hidden.secret, tuple(hidden.fixed(place.folder)))
 
 
 _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 _DESK = _Desk()
 
 
-def begin(settings: Settings) -> None:
+def begin(settings: Settings | Leave) -> None:
     """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
     global _DESK  # noqa: PLW0603 - as the module says
-    leave = may_run(settings)
+    leave = settings if isinstance(settings, Leave) else may_run(settings)
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:
@@ -170,19 +177,24 @@ def leave() -> Leave:
 
 
 def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str) -> Program:
-    """The Python program that a config names. Raises ConfigError where it is none, is not there, or may not run.
+    """The file of code that a config names. Raises ConfigError where it is none, is not there, or may not run.
 
     ``instead`` is a way that needs no leave.
     """
     name = split(reference)[0]
-    if not is_python(reference):
-        way = f"start it by a command, such as `exec: node {PurePosixPath(name).name}`" if instead == ANSWERS else "write it in Python"
+    if not is_python(reference) and not is_javascript(reference):
+        way = "start it by a command, `exec: COMMAND`" if instead == ANSWERS else "write it in Python or JavaScript"
         cure = f"{instead}; or {way}, and {FLAG}"
         raise ConfigError.at(f"`{reference}` is code, of a kind that gradegate does not run", origin, cure)
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check(f"`{reference}`", origin, instead)
-    return read(reference, workspace, folder, origin)
+    made = read(reference, workspace, folder, origin)
+    try:
+        _start(made.file)
+    except node.Missing as e:
+        raise ConfigError.at(str(e), origin, e.cure) from e
+    return made
 
 
 def check(what: str, origin: Origin, instead: str) -> None:
@@ -192,14 +204,31 @@ def check(what: str, origin: Origin, instead: str) -> None:
 
 
 def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
-    """What a function of a Python file returns: plain data. ``default`` is its name where the config names none.
+    """What a function of a file returns: plain data. ``default`` is its name where the config names none.
 
-    ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. Raises Failed.
+    ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
+    is told besides. Raises Failed.
     """
     file: File = program.file
-    place = Place(file.folder, role, str(file.path), options.pop("python", ""), options.pop("env", ()))
-    request = {"kind": "call", "path": str(file.path), "function": file.function or default, "args": arguments}
-    return ask(place, request, **options)
+    place = Place(file.folder, role, str(file.path), options.pop("python", ""), options.pop("env", ()), _start(file))
+    called = {"kind": "call", "path": str(file.path), "function": file.function or default, "args": arguments}
+    return ask(place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options)
+
+
+def _start(file: File) -> tuple[str, ...]:
+    """What starts a file of JavaScript; empty for Python. Raises Missing."""
+    key = (file.path, file.folder)
+    if not file.is_python and key not in _DESK.starts:
+        _DESK.starts[key] = node.start(*key, _DESK.leave, _version)
+    return _DESK.starts.get(key, ())
+
+
+def _version(start: tuple[str, ...]) -> str:
+    """The version of a node, which code's own process tells; empty where it does not run."""
+    try:
+        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "version"}))
+    except Failed:
+        return ""
 
 
 def inline(code: str, arguments: list[Any], role: str) -> Any:
@@ -211,7 +240,7 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
     if not desk.leave.granted:
-        raise Failed("code of the repository may not run: --allow-exec was not given")
+        raise Failed("code of the repository may not run: `allow-exec` was not given")
     try:
         worker = desk.take(place, workers or desk.leave.calls)
     except (Died, Impossible) as e:

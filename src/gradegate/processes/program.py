@@ -15,20 +15,30 @@ from gradegate.files.workspace import Workspace
 MOST_FILES = 500  # that belong to one program
 _IMPORTS = re.compile(r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE)
 _QUOTED = re.compile(r"""["'](\w{1,100})["']""")
+_REFERENCE = re.compile(r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?", re.IGNORECASE | re.DOTALL)
+# JavaScript: what may be a path to a module, and what may be a member of what the code is told.
+_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
+_MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
+_MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A Python file and a function in it, empty where none is named; ``folder`` is the config's."""
+    """A file of code and a function in it, empty where none is named; ``folder`` is the config's."""
 
     path: Path
     function: str
     folder: Path
 
+    @property
+    def is_python(self) -> bool:
+        """Whether it is Python; else it is JavaScript or TypeScript."""
+        return is_python(str(self.path))
+
 
 class Program(dict[str, str]):
-    """A Python file as suites hold it: what tells it from others in every checkout, and beside that where it is."""
+    """A file of code as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
     def __init__(self, reference: str, name: str, digest: str, file: File, words: frozenset[str]) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
@@ -51,13 +61,18 @@ class Program(dict[str, str]):
 
 def split(reference: str) -> tuple[str, str]:
     """The path of ``file://x.py:function`` and the function, empty where none is named."""
-    path, _, function = re.sub(r"^(?:python:)?(?:file://)?", "", reference).partition(".py:")
-    return (f"{path}.py", function) if function or reference.endswith(".py:") else (path, "")
+    found = _REFERENCE.fullmatch(reference)
+    return (found[1], found[2] or "") if found else (reference.removeprefix("file://"), "")
 
 
 def is_python(reference: Any) -> bool:
     """Whether a reference is that of a Python file."""
     return isinstance(reference, str) and split(reference)[0].lower().endswith(".py")
+
+
+def is_javascript(reference: str) -> bool:
+    """Whether a reference is that of a file of JavaScript or TypeScript."""
+    return _REFERENCE.fullmatch(reference) is not None and not is_python(reference)
 
 
 def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
@@ -67,7 +82,8 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     digest, words = hashlib.sha256(), set[str]()
     for content in _sources(path, workspace, folder, origin):
         digest.update(hashlib.sha256(content).digest())
-        words |= quoted(content.decode("utf-8", "replace"))
+        source = content.decode("utf-8", "replace")
+        words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
     return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(words))
 
 
@@ -99,7 +115,8 @@ def _sources(path: Path, workspace: Workspace, folder: Path, origin: Origin) -> 
     while waiting:
         content = workspace.read(str(waiting[0]), folder, origin)
         yield content
-        for found in _imported(content.decode("utf-8", "replace"), waiting.pop(0).parent, (path.parent, folder)):
+        source, here = content.decode("utf-8", "replace"), waiting.pop(0).parent
+        for found in _imported(source, here, (path.parent, folder)) if is_python(path.name) else _modules(source, here):
             if found.resolve().is_relative_to(workspace.root) and found not in seen:
                 seen.add(found)
                 waiting.append(found)
@@ -126,3 +143,20 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
         yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
     for name in (word for part in names.split(",") for word in part.split()[:1]):
         yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))
+
+
+def _modules(source: str, here: Path) -> Iterator[Path]:
+    """The files that a source of JavaScript may import by a path in it, whatever is done with that path.
+
+    One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
+    """
+    for written in dict.fromkeys(_LITERAL.findall(source)):
+        if written.startswith("#"):
+            yield from [path for folder in (here, *here.parents) if (path := folder / "package.json").is_file()][:1]
+            continue
+        path = (here / written).resolve()
+        endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
+        others = (path.with_suffix(ending) for ending in _MODULES)  # TypeScript names what will be made of it
+        below = (path / f"index{ending}" for ending in _MODULES)
+        named = (path, *endings, *others) if path.name else ()
+        yield from (it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file())

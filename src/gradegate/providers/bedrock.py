@@ -8,21 +8,26 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_key
+from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_headers, signed_key
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
 from gradegate.asking.endpoint import REGION
 from gradegate.asking.identity import strayed
 from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject
-from gradegate.asking.wire import base_url, must_be, need_model, own_headers, price
+from gradegate.asking.shape import JsonObject, members
+from gradegate.asking.wire import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
+from gradegate.errors import ProviderError
 from gradegate.http.headers import Headers, bearer
 from gradegate.http.tokens import Token
+from gradegate.values.conversation import Reply, Request, Usage
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
@@ -33,7 +38,7 @@ VENDOR = Vendor(
     (_KEY, _ACCESS, _SECRET, _SESSION),
     addresses=_ADDRESSES,
     signing=((_ACCESS, "accessKeyId"), (_SECRET, "secretAccessKey"), (_SESSION, "sessionToken")),
-    forms=(rf"bedrock-runtime(?:-fips)?\.{REGION}\.amazonaws\.com",),
+    forms=(rf"bedrock-(?:agent-)?runtime(?:-fips)?\.{REGION}\.amazonaws\.com",),
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
@@ -49,6 +54,7 @@ class Bedrock(ChatModel):
         *OPTIONS, *CHAT, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
         "accessKeyId", "secretAccessKey", "sessionToken", "headers",
     )  # fmt: skip
+    values: Mapping[str, str] = {"temperature": "number 0 1"}
     unsupported: Mapping[str, str] = {
         "profile": f"leave it out: there are no profiles on GitHub; {_SIGN_IN}",
         "apiBaseUrl": "write `endpoint`, as promptfoo does",
@@ -63,8 +69,7 @@ class Bedrock(ChatModel):
         if _ELSEWHERE.match(model):
             cure = "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
             raise setting.mistake(f"Converse does not serve `{model}`", cure)
-        region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
-        must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
+        region = _region(setting)
         given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
@@ -72,6 +77,71 @@ class Bedrock(ChatModel):
 
     def _priced_as(self, response: JsonObject) -> str:
         return priced_as(self._model)
+
+
+class KnowledgeBase(Model):
+    """A knowledge base that retrieves and has a model answer, at ``https://bedrock-agent-runtime.{region}.amazonaws.com``.
+
+    API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_agent-runtime_RetrieveAndGenerate.html. It takes no key of Bedrock,
+    so each request is signed: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-reference.html
+    """
+
+    options = (
+        "knowledgeBaseId", "modelArn", "numberOfResults", "temperature", "max_tokens", "top_p", "top_k", "region", "accessKeyId",
+        "secretAccessKey", "sessionToken",
+    )  # fmt: skip
+    unsupported: Mapping[str, str] = {**Bedrock.unsupported, "apiKey": f"a knowledge base takes no key of Bedrock: {_SIGN_IN}"}
+    vendor = VENDOR
+    fields = Bedrock.fields
+    rates = None
+
+    def __init__(self, setting: Setting) -> None:
+        config, self._region = setting.spec.config, _region(setting)
+        if not config.get("knowledgeBaseId"):
+            raise setting.mistake(f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask", "write it into its `config`")
+        model = str(config.get("modelArn") or setting.model)
+        if model in ("", "default"):
+            raise setting.mistake(f"`{setting.spec.id}` names no model", "write bedrock:kb:MODEL, or `modelArn` in its config")
+        whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
+        self._arn = model if whole else f"arn:aws:bedrock:{self._region}::foundation-model/{model}"
+        self._credentials = _given(setting) or _credentials(setting)
+        url = f"https://bedrock-agent-runtime.{self._region}.amazonaws.com/retrieveAndGenerate"
+        super().__init__(setting, url, Headers(), model)
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError."""
+        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": self._asked(request)}).encode()
+        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
+        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
+        if not 200 <= answer.status < 300:
+            raise refusal(answer)
+        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
+        text = members(response.get("output")).get("text")
+        if not isinstance(text, str):
+            raise ProviderError(f"{answer.host} answered without a text")
+        stopped = response.get("guardrailAction") == "INTERVENED"
+        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
+
+    def _asked(self, request: Request) -> JsonObject:
+        config = {**self._config, **request.options}
+        names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
+        inference = {ours: config[name] for name, ours in names.items() if config.get(name) is not None}
+        generation: dict[str, Any] = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
+        if (most := config.get("top_k")) is not None:
+            nova, command = re.search(r"(^|[/.])amazon\.nova-", self._arn), re.search(r"(^|[/.])cohere\.command-r", self._arn)
+            more = {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
+            generation["additionalModelRequestFields"] = more
+        base: dict[str, Any] = {"knowledgeBaseId": str(config["knowledgeBaseId"]), "modelArn": self._arn}
+        base |= {"generationConfiguration": generation} if generation else {}
+        if config.get("numberOfResults") is not None:
+            base["retrievalConfiguration"] = {"vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}}
+        return {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
+
+
+def _region(setting: Setting) -> str:
+    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
+    must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
+    return region
 
 
 def priced_as(model: str) -> str:
@@ -86,31 +156,35 @@ def priced_as(model: str) -> str:
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    own = own_headers(setting.spec.config)
-    # The credentials of the config, which win over all else, as in promptfoo.
-    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
-    if any(given[:2]) and not all(given[:2]):
-        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
-    credentials = Credentials(*given) if any(given[:2]) else None
+    own, credentials = own_headers(setting.spec.config), _given(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
-    signing = credentials or _credentials(setting)
+    signing = credentials or _credentials(setting, _KEY)
     if not Vendor(forms=VENDOR.forms).serves(url):
         raise strayed(setting, "one that AWS credentials sign goes", url, f"set {_KEY}, or `apiKey` in its config")
     return Headers(own, token=setting.client.tokens.of((region, signing), lambda: Token(signed_key(signing, region), SECONDS)))
 
 
-def _credentials(setting: Setting) -> Credentials:
-    """Those of the environment. Raises ConfigError where they are not there."""
+def _given(setting: Setting) -> Credentials | None:
+    """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
+    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
+    if any(given[:2]) and not all(given[:2]):
+        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
+    return Credentials(*given) if any(given[:2]) else None
+
+
+def _credentials(setting: Setting, instead: str = "") -> Credentials:
+    """Those of the environment. Raises ConfigError where they are not there; ``instead`` is a variable that would do."""
     access, secret_key, session = (setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION))
     if not access and not secret_key:
-        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}; or set {_KEY}"
-        raise setting.keyless("", cure, _KEY)
+        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (f"; or set {instead}" if instead else "")
+        raise setting.keyless("", cure, instead or _ACCESS)
     if not access or not secret_key:
         lacking = _SECRET if access else _ACCESS
         raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
     return Credentials(access, secret_key, session)
 
 
+PROVIDERS.register("bedrock:kb")(KnowledgeBase)
 PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")(Bedrock)

@@ -85,6 +85,8 @@ PROVIDERS.register("cometapi")(Service("CometAPI", "https://api.cometapi.com/v1"
 PROVIDERS.register("atlascloud")(Service("Atlas Cloud", "https://api.atlascloud.ai/v1", ("ATLASCLOUD_API_KEY",)))
 PROVIDERS.register("abliteration")(Service("abliteration.ai", "https://api.abliteration.ai/v1", ("ABLIT_KEY",), ("ABLIT_API_BASE_URL",)))
 
+PROVIDERS.register("jfrog", "qwak")(Service("JFrog ML", "https://models.qwak-prod.qwak.ai/v1/{model}", ("QWAK_TOKEN",)))
+
 # --- vendors of models ----------------------------------------------------------------------------------------------
 PROVIDERS.register("alibaba", "alicloud", "aliyun", "dashscope")(Service(
     "Alibaba Cloud", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",),
@@ -111,6 +113,12 @@ PROVIDERS.register("cloudflare-ai")(Service(
 PROVIDERS.register("mlflow-gateway")(Service(
     "an MLflow gateway", "{gatewayUrl}/gateway/mlflow/v1", ("MLFLOW_GATEWAY_API_KEY",), parts={"gatewayUrl": "MLFLOW_GATEWAY_URL"},
     embeds=True, keyless=True))
+PROVIDERS.register("cloudera")(Service(
+    "Cloudera AI", "https://{domain}/namespaces/serving-default/endpoints/{model}/v1", ("CDP_TOKEN",), parts={"domain": "CDP_DOMAIN"},
+    unsupported=dict.fromkeys(("namespace", "endpoint"), "write `apiBaseUrl`: https://DOMAIN/namespaces/NAMESPACE/endpoints/ENDPOINT/v1")))
+PROVIDERS.register("helicone")(Service(
+    "Helicone's gateway", "http://localhost:8080/ai", ("HELICONE_API_KEY",), keyless=True,
+    unsupported=dict.fromkeys(("baseUrl", "router"), "write `apiBaseUrl`: http://HOST:8080/ai, or /router/ROUTER in place of /ai")))
 PROVIDERS.register("envoy")(Service(
     "an Envoy AI gateway", "", ("ENVOY_API_KEY",), ("ENVOY_API_BASE_URL",), below="/v1", embeds=True, keyless=True))
 PROVIDERS.register("litellm")(Service(

@@ -1,8 +1,9 @@
-"""huggingface: text classification and feature extraction of Hugging Face inference, or of an endpoint of one's own.
+"""huggingface: classification, embeddings, similarity and text of Hugging Face inference, or of an endpoint of one's own.
 
-API: https://huggingface.co/docs/inference-providers/tasks/text-classification and .../feature-extraction, as in the
-client of the ``huggingface_hub`` package 2.4: ``{"inputs": ...}`` to ``/hf-inference/models/MODEL`` of
-router.huggingface.co, for feature extraction with ``/pipeline/feature-extraction`` behind it.
+API: https://huggingface.co/docs/inference-providers/tasks/text-classification, .../token-classification and
+.../feature-extraction, as in the client of the ``huggingface_hub`` package 2.4: ``{"inputs": ...}`` to ``/hf-inference/models/MODEL``
+of router.huggingface.co, for vectors and similarity with ``/pipeline/TASK`` behind it. Requests for tokens, similarity and text are
+promptfoo's (https://www.promptfoo.dev/docs/providers/huggingface/).
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import Any, ClassVar
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.asking.shape import picked
-from gradegate.asking.wire import base_url, labels, need_key, need_model, own_headers, post_any, rows, vector
+from gradegate.asking.shape import members, picked
+from gradegate.asking.wire import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers, bearer
-from gradegate.values.conversation import Usage
+from gradegate.values.conversation import Reply, Request, Usage
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")
 _VENDOR = Vendor(_KEYS, ("router.huggingface.co",))
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
+_TEXT = tuple("top_k top_p temperature repetition_penalty max_new_tokens max_time return_full_text num_return_sequences do_sample".split())
 
 
 class _Model(Provider):
@@ -86,5 +88,66 @@ class HuggingFaceEmbeddings(_Model):
         return vector(row, self.host)
 
 
+class HuggingFaceTokens(_Model):
+    """A token classification model: of each kind of entity the highest score."""
+
+    kinds = ("classification",)
+    options = (*ACCESS, "aggregation_strategy")
+    task = "token-classification"
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Raises ProviderError."""
+        strategy = self._config.get("aggregation_strategy") or "simple"
+        answer, usage = self._asked({"inputs": text, "parameters": {"aggregation_strategy": strategy}})
+        found: dict[str, float] = {}
+        for row in map(members, answer if isinstance(answer, list) else [None]):
+            entity = {"label": row.get("entity_group", row.get("entity")), "score": row.get("score")}
+            found |= {label: max(score, found.get(label, score)) for label, score in labels([entity], self.host).items()}
+        return found, usage
+
+
+class HuggingFaceSimilarity(_Model):
+    """A sentence similarity model, which compares the answer with a text and gives no vectors."""
+
+    kinds = ("embedding",)
+    options = ACCESS
+    vectors = False
+    task, below = "sentence-similarity", "/pipeline/sentence-similarity"
+
+    def compare(self, expected: str, text: str) -> tuple[float, Usage]:
+        """Raises ProviderError."""
+        answer, usage = self._asked({"inputs": {"source_sentence": expected, "sentences": [text]}})
+        (similarity,) = vector(rows(answer, self.host, 1), self.host)
+        if abs(similarity) > 1 + 1e-5:
+            raise ProviderError(f"{self.host} gave a similarity of {similarity:.3g}, which is no cosine")
+        return similarity, usage
+
+
+class HuggingFaceText(_Model):
+    """A text generation model, which takes no messages; with ``chatCompletion`` it is a chat model."""
+
+    options = (*ACCESS, *_TEXT, "chatCompletion")
+    task = "text-generation"
+
+    def __new__(cls, setting: Setting) -> Any:
+        """The chat model, where the config says so."""
+        endpoint, chats = str(setting.spec.config.get("apiEndpoint") or ""), setting.spec.config.get("chatCompletion")
+        chat = PROVIDERS.find("huggingface:chat") if chats or (chats is None and "/v1/chat" in endpoint) else None
+        return chat(setting) if chat else super().__new__(cls)
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError."""
+        parameters = {"return_full_text": False, **picked({**self._config, **request.options}, _TEXT)}
+        answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
+        row = answer[0] if isinstance(answer, list) and answer else answer
+        text = row.get("generated_text") if isinstance(row, dict) else None
+        if not isinstance(text, str):
+            raise ProviderError(f"{self.host} answered without a text")
+        return Reply(text, usage)
+
+
 PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)
 PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")(HuggingFaceEmbeddings)
+PROVIDERS.register("huggingface:token-classification", "hf:token-classification")(HuggingFaceTokens)
+PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")(HuggingFaceSimilarity)
+PROVIDERS.register("huggingface:text-generation", "hf:text-generation")(HuggingFaceText)

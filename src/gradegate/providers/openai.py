@@ -78,7 +78,7 @@ class OpenAiModeration(Model):
         """Its use is free of charge."""
         return 0.0, 0.0
 
-    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
+    def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
         response, seconds = self._post(body)

@@ -1,4 +1,4 @@
-"""file://x.py, python: and exec:, code of the repository that answers; it runs only by leave of the workflow.
+"""file://x.py, python:, file://x.js, javascript: and exec:, code of the repository that answers; it runs only by leave of the workflow.
 
 What it is called with and what it returns is promptfoo's (https://www.promptfoo.dev/docs/providers/python/ and
 https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, options, context)`` gives ``{output}`` or
@@ -48,7 +48,7 @@ class _Code(Provider):
         reads = frozenset(use.variable for use in spec.reads)
         shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
         for name in sorted(shown):
-            cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
+            cure = f"name it: <--exec-env {name}>"
             raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
         self._env = tuple(sorted(given.items()))
 
@@ -103,8 +103,12 @@ class _Code(Provider):
         return said[key]
 
 
-class Python(_Code):
-    """A function of a Python file: ``call_api`` where none is named."""
+# What promptfoo calls of an object of the class that a file of JavaScript exports.
+_METHODS = {"call_api": "callApi", "call_embedding_api": "callEmbeddingApi", "call_classification_api": "callClassificationApi"}
+
+
+class File(_Code):
+    """A function of a Python file, ``call_api`` where none is named, or a class of a JavaScript file with ``callApi``."""
 
     kinds = ("text", "embedding", "classification")
 
@@ -112,6 +116,9 @@ class Python(_Code):
         spec = setting.spec
         assert setting.workspace is not None
         self._program = program(spec.id, setting.workspace, setting.folder, spec.origin, ANSWERS)
+        if self._program.file.function and not self._program.file.is_python:
+            cure = "leave the function out, and export the class by default"
+            raise setting.mistake(f"`{spec.id}` names a function, and a provider in JavaScript is a class with `callApi`", cure)
         self.code = self._program.digest
         super().__init__(setting)
 
@@ -143,7 +150,11 @@ class Python(_Code):
     def _call(self, default: str, arguments: list[Any]) -> Any:
         python = str(self._config.get("pythonExecutable") or "")
         about = {"python": python, "env": self._env, "seconds": self._seconds, "workers": self._workers}
-        return pool.call(self._program, arguments, "target", default, **about)
+        if self._program.file.is_python:
+            return pool.call(self._program, arguments, "target", default, **about)
+        prompt, options, *context = arguments
+        more = {"kind": "provide", "options": options}
+        return pool.call(self._program, [prompt, *context], "target", _METHODS[default], more=more, **about)
 
 
 class Command(_Code):
@@ -209,5 +220,5 @@ def _workers(setting: Setting) -> int:
     return written
 
 
-PROVIDERS.register("file", "python")(Python)
+PROVIDERS.register("file", "python", "javascript")(File)
 PROVIDERS.register("exec")(Command)

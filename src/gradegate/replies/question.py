@@ -146,6 +146,11 @@ class Question:
         if self._occasion is not None and whole:
             self._heard.append((self._key, response))
 
+    def ended(self, response: Response) -> None:
+        """The last response has only begun what was asked for, and this one has ended it."""
+        if self._heard:
+            self._heard[-1] = self._heard[-1][0], response
+
     def booked(self, usage: Usage) -> Usage:
         """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
         self._usage = usage

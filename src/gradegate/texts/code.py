@@ -1,4 +1,4 @@
-"""Code of a config that makes one value of another, whatever its language: JavaScript in the engine, Python by leave."""
+"""Code of a config that makes one value of another, whatever its language: JavaScript in the engine, programs by leave."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ from typing import Any
 from gradegate.processes import pool
 from gradegate.processes.program import Program, quoted
 from gradegate.texts import script
-from gradegate.texts.script import Returned, Script, ScriptError
+from gradegate.texts.script import Fault, Returned, Script, ScriptError
 from gradegate.values.suite import Code
 
 _ROLE = "gate"  # what makes another answer of an answer is part of judging it
 
 
 @dataclass(frozen=True, slots=True)
-class Python:
-    """A function of a Python file."""
+class Function:
+    """A function of a file, in Python or for node."""
 
     program: Program
     default: str = "get_transform"  # the function, where none is named
 
     def call(self, *arguments: Any) -> Returned:
-        """Raises ScriptError for what raises, takes too long or is no plain data."""
+        """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
         try:
             value = pool.call(self.program, list(arguments), _ROLE, self.default)
         except pool.Failed as e:
-            raise ScriptError(str(e)) from e
-        return Returned(value, type(value).__name__)
+            raise (Fault if e.raised else ScriptError)(str(e)) from e
+        return Returned(value, "nothing" if value is None else type(value).__name__)
 
 
-def of_transform(code: Code, parameter: str = "output") -> Script | Python:
+def of_assertion(code: Code) -> Script | Function:
+    """The ``value`` of a ``javascript`` assertion. Raises ScriptError for what cannot be used."""
+    return Function(code, "get_assert") if isinstance(code, Program) else script.of_assertion(code)
+
+
+def of_transform(code: Code, parameter: str = "output") -> Script | Function:
     """A ``transform``; ``parameter`` is "vars" for ``transformVars``. Raises ScriptError for what cannot be used."""
-    return Python(code) if isinstance(code, Program) else script.of_transform(code, parameter)
+    return Function(code) if isinstance(code, Program) else script.of_transform(code, parameter)
 
 
-def of_scoring(code: Code) -> Script | Python:
+def of_scoring(code: Code) -> Script | Function:
     """An ``assertScoringFunction``. Raises ScriptError for what cannot be used."""
-    return Python(code, "func") if isinstance(code, Program) else script.of_transform(code)
+    return Function(code, "func") if isinstance(code, Program) else script.of_transform(code)
 
 
 def reads(code: Code, name: str, *, python: bool = False) -> bool:

@@ -1,0 +1,47 @@
+"""llama: the server of llama.cpp, asked by its own API for text; it costs nothing.
+
+API: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (``/completion``). The id, the options and the 512 tokens at most
+are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
+"""
+
+from __future__ import annotations
+
+from gradegate.access.hosts import Vendor
+from gradegate.asking.provider import PROVIDERS, Setting, secret
+from gradegate.asking.shape import picked
+from gradegate.asking.wire import Model, base_url, count, one_text, own_headers
+from gradegate.errors import ProviderError
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Reply, Request, Usage
+
+SENT = tuple(
+    "n_predict temperature top_k top_p n_keep stop repeat_penalty repeat_last_n penalize_nl presence_penalty frequency_penalty "
+    "mirostat mirostat_tau mirostat_eta seed ignore_eos logit_bias".split()
+)
+
+
+class Llama(Model):
+    """The model that the server has, at ``{base}/completion``."""
+
+    options = (*SENT, "apiBaseUrl", "apiKey", "apiKeyEnvar", "headers")
+    vendor = Vendor(addresses=("LLAMA_BASE_URL",))
+    rates = (0.0, 0.0)
+
+    def __init__(self, setting: Setting) -> None:
+        config = setting.spec.config
+        base = base_url(setting, config.get("apiBaseUrl") or setting.env.get("LLAMA_BASE_URL") or "http://localhost:8080")
+        super().__init__(setting, f"{base}/completion", Headers(own_headers(config), bearer(secret(setting))), setting.model)
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError."""
+        sent = {"n_predict": 512, "temperature": 0, **picked({**self._config, **request.options}, SENT)}
+        answer, seconds = self._post({"prompt": one_text(request), **sent})
+        text = answer.get("content")
+        if not isinstance(text, str):
+            raise ProviderError(f"{self.host} answered without a text")
+        cut = answer.get("stop_type") == "limit" or answer.get("stopped_limit") is True or answer.get("truncated") is True
+        usage = Usage(1, count(answer.get("tokens_evaluated")), count(answer.get("tokens_predicted")), seconds=seconds)
+        return Reply(text, usage, "length" if cut else "unfinished" if answer.get("stop") is False else "stop")
+
+
+PROVIDERS.register("llama")(Llama)
