@@ -18,7 +18,6 @@ from gradegate.processes import keeper, pool, seclusion
 from gradegate.processes.permission import NO_LEAVE, Leave
 from gradegate.processes.pool import Failed
 from gradegate.processes.program import read
-from support.each import each
 from support.intruder import NODE, SOURCE
 from support.packages import node
 from support.patience import PATIENCE

@@ -28,7 +28,7 @@ def test_cases_that_fail_on_the_base_take_of_the_slack(llm, gate):
     found = ran.results["rules"][0]
     assert [found[key] for key in ("cases", "failing_before", "slack")] == [40, 2, 2]
     assert found["three_broken"] == pytest.approx(0.55, abs=0.01)
-    assert "<summary>What this gate cannot see</summary>" in (comment := (ran.folder / "comment.md").read_text())
+    assert "<summary>Rules in words, and what it took</summary>" in (comment := (ran.folder / "comment.md").read_text())
     assert "2 of 40 cases may break unseen" in comment
     assert ran.err == f"{line}\n"
 
