@@ -3,6 +3,9 @@
 # The container is given the variables that are named here and no other, two folders, and not the socket of Docker.
 set -euo pipefail
 
+# Of `image: node`, and nothing else of it than the program; .github/node keeps it up to date.
+node_image=node:22.18.0-slim@sha256:752ea8a2f758c34002a0461bd9f1cee4f9a3c36d48494586f60ffce1fc708e0e
+
 give_up() { # outcome, exit code, what is wrong, what to do
   echo "::error::$3 -> $4"
   printf 'outcome=%s\nexit-code=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
@@ -38,8 +41,28 @@ for name in "${names[@]}"; do
   if [ -n "${!name+set}" ]; then variables+=(--env "$name"); fi
 done
 
+# A Node.js for code of the repository is one file, which is read alone: no folder of the runner comes with it.
+mounts=()
+node=${GRADEGATE_NODE:-}
+if [[ $node == /* ]]; then
+  if [ -d "$node" ]; then
+    if [ -f "$node/bin/node" ]; then node=$node/bin/node; else node=$node/node; fi
+  fi
+  if [ ! -x "$node" ]; then
+    give_up mistake 2 "the input 'node' leads to no Node.js" \
+      "name the folder of actions/setup-node's, as docs/exec.md does, or give 'image: node'"
+  fi
+  mounts=(--volume "$node:$node:ro")
+elif [ -z "$node" ] && [ "${GRADEGATE_NODE_FROM:-}" = node ]; then
+  node=$RUNNER_TEMP/gradegate-node
+  made=$(docker create "$node_image") && docker cp "$made:/usr/local/bin/node" "$node" >/dev/null ||
+    give_up inconclusive 3 "the image of Node.js cannot be pulled" "see the log, or name a folder by the input 'node'"
+  docker rm "$made" >/dev/null
+  mounts=(--volume "$node:/usr/local/bin/node:ro")
+fi
+
 # The paths are those of the runner, so that what a workflow writes, such as ${{ runner.temp }}/x, is the same file inside.
 # Nothing comes between the runner and docker: a signal that cancels the job reaches gradegate.
 exec docker run --rm --pull never --network host --env GRADEGATE_NETWORK=host --security-opt no-new-privileges \
   --volume "$GITHUB_WORKSPACE:$GITHUB_WORKSPACE" --volume "$RUNNER_TEMP:$RUNNER_TEMP" --workdir "$GITHUB_WORKSPACE" \
-  "${variables[@]}" "$image"
+  "${mounts[@]}" "${variables[@]}" "$image"

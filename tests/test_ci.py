@@ -152,7 +152,10 @@ def test_dependabot_waits_for_new_versions_to_be_known() -> None:
     assert [update for update in UPDATES if update["cooldown"]["default-days"] < 7] == []
 
 
-def test_the_image_that_dependabot_watches_is_the_one_that_is_built_on() -> None:
-    (watched,) = [update["directory"] for update in UPDATES if update["package-ecosystem"] == "docker"]
-    (image,) = re.findall(r"^FROM (\S+@sha256:[0-9a-f]{64})$", (ROOT / f".{watched}" / "Dockerfile").read_text(), re.MULTILINE)
-    assert re.findall(r"^ARG BASE=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE) == [image]
+def test_the_images_that_dependabot_watches_are_those_that_are_used() -> None:
+    (folders,) = [update["directories"] for update in UPDATES if update["package-ecosystem"] == "docker"]
+    places = {"/.github/base": ("Dockerfile", "ARG BASE"), "/.github/node": ("container/run.sh", "node_image")}
+    assert set(folders) == set(places)
+    for folder, (file, name) in places.items():
+        (image,) = re.findall(r"^FROM (\S+@sha256:[0-9a-f]{64})$", (ROOT / f".{folder}" / "Dockerfile").read_text(), re.MULTILINE)
+        assert re.findall(rf"^{name}=(\S+)$", (ROOT / file).read_text(), re.MULTILINE) == [image]

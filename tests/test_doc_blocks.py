@@ -107,7 +107,7 @@ def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
 # --- commands -------------------------------------------------------------------------------------------------
 
 COMMANDED = [page for page in PAGES if any(commands(page))]
-MEANT = {"PROVIDER:MODEL": "openai:chat:MODEL", "LABEL": "openai:chat:MODEL", "CONFIG": "evals/promptfooconfig.yaml"}
+MEANT = {"PROVIDER:any": "openai:chat:any", "LABEL": "openai:chat:any", "CONFIG": "evals/promptfooconfig.yaml"}
 CONFIG: dict[str, Any] = table(__file__, "CONFIG")
 PROMPT_YML = table(__file__, "PROMPT_YML")
 LABELS = (("Up to $500.", "pass"), ("None.", "fail"))

@@ -1,10 +1,16 @@
 """The table of options: what one door has the other has, or the entry says why not; both read the same values."""
 
+import ast
+import re
 from pathlib import Path
 
+import yaml
+
 from gradegate import cli
+from gradegate.asking.httpbody import strings
 from gradegate.commands import flags
 from gradegate.github.inputs import from_inputs
+from gradegate.options import worded
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS
 from support.each import table
 
@@ -24,6 +30,7 @@ WRITTEN = [
     ("allowed-env", "A B", frozenset({"A", "B"})),
     ("exec-env", "A,B", frozenset({"A", "B"})),
 ]
+SOURCE = Path(cli.__file__).parents[1]
 NOT_COMPARED = {"merge", "allowed-hosts"}  # an argument of a command of its own; values with names of their own
 
 
@@ -44,6 +51,39 @@ def test_both_doors_read_the_same():
     assert wrong == []
     both = {option.name for option in RUN_OPTIONS if option.commands and not option.no_input}
     assert both - {name for name, *_ in WRITTEN} == NOT_COMPARED
+
+
+def _messages():
+    """The texts of the source that people may read at both doors: not its comments, the table of options, and the commands."""
+    for path in sorted((SOURCE / "gradegate").rglob("*.yaml")):
+        yield from ((path.name, text) for text in strings(yaml.safe_load(path.read_text())) if "templates" not in path.parts)
+    for path in sorted((SOURCE / "gradegate").rglob("*.py")):
+        if path.parent.name == "commands" or path.name in ("cli.py", "options.py"):
+            continue
+        tree = ast.parse(path.read_text())
+        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):  # which goes from the outside in
+            tables = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("option", "_variable", "Option")
+            if tables or isinstance(node, ast.JoinedStr):
+                skipped |= {id(it) for it in ast.walk(node) if it is not node}
+            if isinstance(node, ast.JoinedStr) and id(node) not in skipped:
+                yield path.name, "".join(str(getattr(it, "value", "")) if isinstance(it, ast.Constant) else "X" for it in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+                yield path.name, node.value
+
+
+def test_messages_leave_the_names_of_options_to_the_door():
+    """A flag stands bare in a command alone, or where the Action has no input of that name."""
+    inputs, wrong = {option.name for option in OPTIONS if not option.no_input}, []
+    reasons = {option.no_flag for option in OPTIONS}
+    for name, text in _messages():
+        left = re.sub(r"`gradegate [^`]*`", "", worded(text, inputs=True))
+        unknown = {*re.findall(r"<--([a-z-]+)", text), *re.findall(r"`gradegate run --([a-z-]+)", text)} - inputs
+        bare = {*re.findall(r"(?<![\w-])--([a-z][a-z-]*)", left)} & inputs
+        wrong += [(name, text)] if unknown or bare or ("command line" in left and text not in reasons) else []
+    assert wrong == []
+    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=True) == "with the input `grader: text=ID` or the input `allow-exec`"
+    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=False) == "with --grader text=ID or --allow-exec"
 
 
 def test_a_door_without_an_option_says_why():

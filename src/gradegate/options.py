@@ -44,6 +44,22 @@ def pair(text: str) -> tuple[str, str] | None:
     return (key, value) if key and sign else None
 
 
+# How messages name an option: `<--grader ID>`, or in a command of its own: `gradegate run --answers FILE`.
+_NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: ([^`]*))?`")
+
+
+def worded(text: str, inputs: bool) -> str:
+    """A message as it is read at a door: an option that it names is a flag of the command line or an input of the Action."""
+
+    def name(found: re.Match[str]) -> str:
+        if not inputs:
+            return found[0].strip("<>")
+        option, value = (found[1], found[2]) if found[1] else (found[3], found[4])
+        return f"the input `{option}: {value}`" if value else f"the input `{option}`"
+
+    return _NAMED.sub(name, text) if "--" in text else text
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""

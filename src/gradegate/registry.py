@@ -32,10 +32,12 @@ def near(word: str, candidates: Iterable[str]) -> str:
     """
     words = {plain(candidate): candidate for candidate in candidates}
     own = plain(word)
-    swapped = (own[:at] + own[at + 1] + own[at] + own[at + 2 :] for at in range(min(len(own), _LONGEST) - 1))
-    if same := next((it for it in (own, *swapped) if it in words), ""):
-        return words[same]
+    if own in words:
+        return words[own]
     longer = {it: _ENDING.sub("", it) for it in words if len(it) >= _LEAST}
+    swapped = (own[:at] + own[at + 1] + own[at] + own[at + 2 :] for at in range(min(len(own), _LONGEST) - 1))
+    if same := next((it for it in swapped if it in longer), ""):
+        return words[same]
     stem = _ENDING.sub("", own)
     if len(stem) > _LEAST and (same := next((it for it, of in longer.items() if of == stem), "")):
         return words[same]

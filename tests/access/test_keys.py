@@ -146,7 +146,7 @@ def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
     ran = gate(ELSEWHERE[way](evil.base), *REPORTS)
     assert ran.code == 2, ran.out
     assert not evil.requests
-    assert "is not a host of that key -> allow it in the workflow: `allowed-hosts: 127.0.0.1:" in ran.err
+    assert "is not a host of that key -> allow it: --allowed-hosts 127.0.0.1:" in ran.err
     assert CANARY not in everything(ran)
 
 
@@ -234,7 +234,7 @@ def test_texts_outside_a_providers_config_show_no_variable_that_is_closed(gate, 
     assert CANARY not in json.dumps([body for _, body, _ in llm.requests]) + everything(ran)
     if "env.GH_PAT" in text and not {"metric", "y"} & set(json.dumps(edit(text)).split('"')):
         assert ran.code == 2
-        assert "GH_PAT, which only a provider's config may -> allow it in the workflow: `allowed-env: GH_PAT`" in ran.err
+        assert "GH_PAT, which only a provider's config may -> allow it: --allowed-env GH_PAT" in ran.err
 
 
 def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):

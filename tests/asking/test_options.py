@@ -3,6 +3,7 @@ import pytest
 from gradegate.errors import ConfigError
 from support.each import table
 from support.fake_llm import FakeLlm, chat
+from support.scenes import scenes
 from support.vendors import build
 
 EVERY = table(__file__, "EVERY")
@@ -16,6 +17,9 @@ def test_a_slip_of_the_pen_is_a_mistake_with_a_suggestion(provider_id: str):
         f'promptfooconfig.yaml:7: `{provider_id}` has no option `apiKeyEnvvar` -> did you mean "apiKeyEnvar"?',
         f'promptfooconfig.yaml:7: `{provider_id}` has no option `headrs` -> did you mean "headers"?',
     ]
+
+
+test_values = scenes(__file__)
 
 
 @pytest.mark.parametrize(

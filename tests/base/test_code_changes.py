@@ -32,6 +32,8 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
 @each(("kind", "value", "expected"), table(__file__, "what_code_reads_of_target_and_prompt_is_part_of_the_gate"))
 def test_what_code_reads_of_target_and_prompt_is_part_of_the_gate(kind, value, expected):
     files = {
+        "node.mjs": 'import { known } from "./known.mjs"; export default (output, context) => known(context)\n',
+        "known.mjs": "export const known = ({ vars, prompt }) => prompt.includes('Do')\n",
         "check.js": "module.exports = (output, { provider }) => provider.label === 'lenient'",
         "check.py": "from other import known\ndef get_assert(output, context): return known(context)\n",
         "other.py": "def known(context): return 'Do' in context['prompt']\n",

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.each import tables
 from support.events import pull_request
-from support.scenes import scenes
 from support.step import Here, Step
 
-test_a_scene = scenes(__file__)
+PLACES = tables(Path(__file__).with_suffix(".yaml"))
+WORDS = {
+    "<c>": "prompts: [x]\nproviders: [openai:chat:small]\ntests: [{assert: [{type: llm-rubric, value: x}]}]\n",
+    "<w>": "on: pull_request\njobs:\n  e:\n    runs-on: x\n    steps:\n",
+    "<a>": "OWNER/gradegate@0000000000000000000000000000000000000000",
+}
 SHAPES = sorted((Path(__file__).parent / "migrate").glob("*.yml"))
 
 
@@ -64,3 +69,31 @@ def test_a_workflow_is_moved_and_the_result_runs(path, begun, github, llm, tmp_p
         assert bool(github.comments) == (inputs.get("comment") != "off")
     assert runs
     assert llm.requests
+
+
+def filled(text):
+    """With the words, in the line ends of the text."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    for name, word in WORDS.items():
+        text = text.replace(name, word.replace("\n", end))
+    return text
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_all_other_bytes_stay_and_what_is_left_is_told(name, begun):
+    place = PLACES[name]
+    files = {file: filled(text).encode(place.get("encoding", "utf-8")) for file, text in place["files"].items()}
+    for file, content in files.items():
+        (begun.folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (begun.folder / file).write_bytes(content)
+        (begun.folder / file).chmod(place.get("mode", 0o640))
+    for file, target in place.get("link", {}).items():
+        (begun.folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (begun.folder / file).symlink_to(target)
+    code, out, err = begun.do("migrate", "--write", *place.get("words", ()))
+    assert code == place.get("code", 0), out + err
+    left = {file: (begun.folder / file).read_bytes() for file in files}
+    assert left == files | {file: filled(text).encode() for file, text in place.get("leaves", {}).items()}
+    assert {(begun.folder / file).stat().st_mode & 0o777 for file in files} == {place.get("mode", 0o640)}
+    assert [text for text in place.get("says", ()) if not re.search(text, out + err)] == [], out + err
+    assert code or "---" not in begun.do("migrate")[1]

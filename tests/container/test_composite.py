@@ -55,6 +55,8 @@ class Composite:
             "GRADEGATE_IMAGE": self.image,
             "GRADEGATE_INPUTS": json.dumps(inputs),
             "GRADEGATE_ENV": json.dumps({**self.declared, "GRADEGATE_IMAGE": self.image}),
+            "GRADEGATE_NODE": inputs.get("node", ""),
+            "GRADEGATE_NODE_FROM": inputs.get("image", ""),
         }
         assert set(given) == set(STEP["env"])
         path = f"{self.folder}:{os.environ['PATH']}"
@@ -150,6 +152,33 @@ def test_without_docker_the_message_says_what_to_write(action: Step, composite: 
     left = action.run()
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
     assert "OWNER/gradegate/container" in left.log
+
+
+def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_written(
+    action: Step, composite: Composite, tmp_path: Path
+) -> None:
+    program = tmp_path / "tools" / "bin" / "node"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    temp = f"{action.root}/gradegate-node"
+    ways = [
+        ({"node": str(program)}, f"{program}:{program}:ro"),
+        ({"node": str(tmp_path / "tools")}, f"{program}:{program}:ro"),
+        ({"node": str(program.parent), "image": "node"}, f"{program}:{program}:ro"),
+        ({"image": "node"}, f"{temp}:/usr/local/bin/node:ro"),
+    ]
+    for inputs, mounted in ways:
+        assert action.run(**inputs).code != 125
+        run = started(composite)[-1]
+        volumes = [run[at + 1] for at, word in enumerate(run) if word == "--volume"]
+        assert volumes[2:] == [mounted]
+    assert [words[0] for words in started(composite)[-5:]] == ["build", "create", "cp", "rm", "run"]
+    assert re.fullmatch(r"node:22\.\S+@sha256:[0-9a-f]{64}", started(composite)[-4][1])
+    left = action.run(node=str(tmp_path))
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert "'image: node'" in left.log
+    composite.fails["DOCKER_CREATE_FAILS"] = "1"
+    assert action.run(image="node").code == 3
 
 
 def test_a_published_image_is_pulled_and_never_built(action: Step, composite: Composite) -> None:

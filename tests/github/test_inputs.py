@@ -92,6 +92,31 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
         assert "the input `repeat` is 'three' -> give a whole number from 1" in text
 
 
+@pytest.mark.parametrize(("inputs", "config", "texts"), table(__file__, "messages_speak_of_inputs"))
+def test_messages_speak_of_inputs_and_those_of_the_command_of_flags(
+    inputs: dict[str, str],
+    config: str,
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "a" / "evals").mkdir(parents=True)
+    (tmp_path / "a" / "evals" / "x.yaml").write_text(config)
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    environ = {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+    for name, value in {**environ, "GITHUB_EVENT_NAME": "push", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}.items():
+        monkeypatch.setenv(name, value)
+    cli.main(["action"])
+    said = capsys.readouterr()
+    for text in (said.out + said.err, (tmp_path / "summary").read_text()):
+        assert [it for it in texts if it not in text] == []
+        assert "<--" not in text
+        assert "--grader" not in text
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["run"], ["x", "--help"], [""]])
 def test_arguments_end_in_no_page_of_help_and_green(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

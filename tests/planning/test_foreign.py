@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from gradegate.grading.grader import GRADERS
+from gradegate.options import worded
 from gradegate.planning.types import SET, known, unknown
 from gradegate.values.suite import Assertion
 from support.each import each
@@ -91,11 +92,15 @@ def table(page, first):
 
 @each(("page", "tool"), [("from-deepeval.md", "DeepEval"), ("from-deepeval.md", "Ragas")])
 def test_the_page_has_every_name_with_what_it_is_here(page, tool):
-    expected = [[f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])] for it in known() if it.tool == tool]
+    expected = [
+        [f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", worded(it.way, inputs=False)])]
+        for it in known()
+        if it.tool == tool
+    ]
     assert table(page, tool) == expected
 
 
 def test_the_page_of_promptfoo_has_every_type_that_is_not_here():
-    expected = [[f"`{it.name}`", it.way] for it in known() if it.tool == "promptfoo"]
+    expected = [[f"`{it.name}`", worded(it.way, inputs=False)] for it in known() if it.tool == "promptfoo"]
     text = (ROOT / "docs" / "from-promptfoo.md").read_text()
     assert [f"| {name} | {way} |" in text for name, way in expected] == [True] * len(expected)

@@ -19,7 +19,8 @@ from gradegate.processes.permission import NO_LEAVE, Leave
 from gradegate.processes.pool import Failed
 from gradegate.processes.program import read
 from support.each import each
-from support.intruder import SOURCE
+from support.intruder import NODE, SOURCE
+from support.packages import node
 from support.patience import PATIENCE
 
 PYTHON = "/usr/bin/python3"
@@ -63,10 +64,10 @@ class Job:
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
         pool.begin(Leave(**{"granted": True, "apart": True, "python": PYTHON, "env": env, "seconds": 60, **place, **more}))
 
-    def call(self, source: str, function: str = "f", *arguments, **options):
-        self.write("workspace/evals/x.py", source)
+    def call(self, source: str, function: str = "f", *arguments, file: str = "x.py", **options):
+        self.write(f"workspace/evals/{file}", source)
         evals = self.workspace / "evals"
-        program = read(f"file://x.py:{function}", Workspace(self.workspace), evals, Origin("c"))
+        program = read(f"file://{file}:{function}", Workspace(self.workspace), evals, Origin("c"))
         return pool.call(program, list(arguments), "target", "", **options)
 
 
@@ -83,7 +84,8 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
     shutil.rmtree(root)
 
 
-def test_an_intruder_gets_nothing(job: Job):
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_an_intruder_gets_nothing(job: Job, language: str):
     sockets = [str(job.root / "docker.sock")]
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sockets[0])
@@ -95,7 +97,11 @@ def test_an_intruder_gets_nothing(job: Job):
             "processes": [os.getpid(), 1],
             "sockets": sockets,
         }
-        assert job.call(SOURCE, "call_api", "", {"config": {"told": told}}, {}) == {"output": "[]"}
+        if language == "python":
+            assert job.call(SOURCE, "call_api", "", {"config": {"told": told}}, {}) == {"output": "[]"}
+        elif node():
+            more = {"kind": "provide", "options": {"config": {"told": told}}}
+            assert job.call(NODE, "callApi", "", {}, file="x.mjs", more=more) == {"output": "[]"}
 
 
 def test_no_capability_is_left_to_gain(job: Job):
@@ -219,6 +225,25 @@ def test_memory_and_files_are_bounded(job: Job):
     source = "import os\ndef f():\n    with open(os.environ['HOME'] + '/x', 'wb') as file:\n        for _ in range(300): file.write(bytes(1 << 20))\n"
     with pytest.raises(Failed, match=r"File too large|ended with -25"):
         job.call(source)
+
+
+def test_node_is_bounded_and_leaves_nothing(job: Job):
+    node()
+    with pytest.raises(Failed, match="allocation failed"):
+        job.call("export const f = () => { const all = []; for (;;) all.push(Buffer.allocUnsafeSlow(1 << 30)) }", file="x.mjs")
+    bomb = "import { Worker } from 'node:worker_threads';\nexport const f = () => { for (;;) new Worker('for (;;);', { eval: true }) }\n"
+    with pytest.raises(Failed):
+        job.call(bomb, file="y.mjs", seconds=5)
+    source = (
+        "import { spawn } from 'node:child_process';\nexport const f = () => { spawn('setsid', ['-f', 'sleep', '600'], "
+        "{ detached: true, stdio: 'ignore' }).unref(); return process.memoryUsage().rss > 0 }\n"
+    )
+    assert job.call(source, file="z.mjs") is True
+    pool.end()
+    until = time.monotonic() + PATIENCE
+    while processes_of_users(job) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert processes_of_users(job) == []
 
 
 def test_a_keeper_that_is_killed_takes_its_worker_with_it(job: Job):

@@ -242,5 +242,5 @@ def test_an_interpreter_that_is_not_there_is_said(run):
 
 def test_without_leave_nothing_runs():
     pool.begin(NO_LEAVE)
-    with pytest.raises(Failed, match="--allow-exec"):
+    with pytest.raises(Failed, match="allow-exec"):
         pool.inline("1", ["", {}], "gate")

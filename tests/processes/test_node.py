@@ -116,6 +116,11 @@ def test_a_function_of_a_provider_and_a_node_that_is_not_there_are_mistakes(gate
     said = gate(made, ALLOW, "--node", "no-such-node", **files).mistakes
     assert said.count("there is no `no-such-node` that runs") == 2
     assert "or name it by --node PATH" in said
+    said = gate({}, ALLOW, "-c", "it.mjs", **{"it.mjs": "export default { prompts: [] }"}).mistakes
+    assert "it.mjs: a config in JavaScript or TypeScript is not run -> write it out as JSON: node -e" in said
+    listed = "import 'node:fs'; export default [{ options: { transform: (output) => 'x' }, assert: [] }]"
+    said = gate({**config("echo"), "tests": "file://tests.mjs"}, ALLOW, **{"tests.mjs": listed}).mistakes
+    assert "`file://tests.mjs` made no tests: it holds a function under `transform`" in said
     said = gate(config("file://app.mjs:f", {"type": "contains", "value": "a"}), ALLOW, **files).mistakes
     assert "names a function, and a provider in JavaScript is a class" in said
 

@@ -15,7 +15,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("contributing", "screens"))]
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"# (?P<name>[\w./-]+\.(?:ya?ml|jsonl?|txt|js|py|csv))\n")
-GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:MODEL", "moderation": "openai:moderation:MODEL"}
+GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:any", "moderation": "openai:moderation:any"}
 VARS = dict.fromkeys(("question", "query", "input", "expected", "message", "context", "user"), "Up to $500?")
 METRICS = [{"type": "contains", "value": "x", "metric": name} for name in ("hits", "misses", "false_alarms", "deviation")]
 # Two targets, since some assertions compare them.
@@ -27,7 +27,8 @@ BASE: dict[str, Any] = {
 }
 STEP = ("with", "env")
 PORT = "8000"
-PRICED = {"openai:chat:MODEL": "openai:chat:gpt-4.1", "anthropic:messages:MODEL": "anthropic:messages:claude-sonnet-4-5"}
+# Models in place of MODEL, which is none; budgets know the price of the first two.
+NAMED = {"openai:chat:MODEL": "openai:chat:gpt-4.1", "anthropic:messages:MODEL": "anthropic:messages:claude-sonnet-4-5", ":MODEL": ":any"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +52,20 @@ class Block:
     @property
     def file(self) -> str:
         """What is in that file, with the port of the test's own application."""
-        text = self.text.replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
+        text = named(self.text).replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
         return text if self.language != "text" else text.partition("\n")[2]
 
     @property
     def data(self) -> Any:
         """What any reader of YAML makes of it."""
-        text = self.text
-        for written, meant in PRICED.items():  # of which budgets know the price
-            text = text.replace(written, meant)
-        return yaml.safe_load(text)
+        return yaml.safe_load(named(self.text))
+
+
+def named(text: str) -> str:
+    """A text of a page with models in it."""
+    for written, meant in NAMED.items():
+        text = text.replace(written, meant)
+    return text
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -77,7 +82,7 @@ def commands(page: Path) -> Iterator[str]:
         if block.language in ("", "sh"):
             for text in block.text.splitlines():
                 if text.startswith(("gradegate ", "python ")):
-                    yield text.partition("  #")[0].partition(" # ")[0].strip()
+                    yield named(text.partition("  #")[0].partition(" # ")[0].strip())
 
 
 def as_workflow(data: Any) -> dict[str, Any] | None:

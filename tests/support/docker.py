@@ -25,6 +25,11 @@ def main(arguments: list[str]) -> int:
         return 1
     if arguments[:1] == ["pull"]:
         return int(os.environ.get("DOCKER_PULL_FAILS", "0"))
+    if arguments[:1] == ["create"]:
+        print("c0ffee")
+        return int(os.environ.get("DOCKER_CREATE_FAILS", "0"))
+    if arguments[:2] == ["cp", "c0ffee:/usr/local/bin/node"] or arguments == ["rm", "c0ffee"]:
+        return 0
     if arguments[:1] == ["run"]:
         return run(arguments[1:])
     return REFUSED

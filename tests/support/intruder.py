@@ -1,19 +1,19 @@
-"""Code of a pull request that tries what it can: what it must not be able to, by name, as a Python provider."""
+"""Code of a pull request that tries what it can: what it must not be able to, by name, as a provider in Python or for node."""
 
 import json
 
 from support.each import table
 from support.step import CANARY, Left, Step
 
-SOURCE = table(__file__, "source")
+SOURCE, NODE = table(__file__, "source"), table(__file__, "node")
 
 
-def intrude(action: Step) -> tuple[Left, list[str]]:
+def intrude(action: Step, source: str = SOURCE, name: str = "app.py") -> tuple[Left, list[str]]:
     """A step of a pull request whose provider is the intruder, and what it got."""
     at = action.launcher.mounted(action.root)
     planted = ("home/.docker/config.json", "runner_temp/git-credentials-1.config", "workspace/.git/config", "workspace/.npmrc")
-    for name in planted:
-        path = action.root / name
+    for place in planted:
+        path = action.root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(CANARY)
     commands = [f"file_commands/{name}_{action.runs + 1}" for name in ("output", "summary")]
@@ -25,10 +25,10 @@ def intrude(action: Step) -> tuple[Left, list[str]]:
     }
     config = {
         "prompts": ["try"],
-        "providers": [{"id": "file://app.py", "config": {"told": told}}],
+        "providers": [{"id": f"file://{name}", "config": {"told": told}}],
         "tests": [{"assert": [{"type": "equals", "value": "[]"}, {"type": "python", "value": "output == '[]'"}]}],
     }
-    action.write({"evals/promptfooconfig.yaml": json.dumps(config), "evals/app.py": SOURCE})
+    action.write({"evals/promptfooconfig.yaml": json.dumps(config), f"evals/{name}": source})
     left = action.run(allow_exec="true", grader="")
     results = json.loads((action.workspace / "evals" / "gradegate-results.json").read_text())
     (case,) = results["cases"]

@@ -1,6 +1,7 @@
 """What is run for which text of a config, what is refused before anything runs, and what a call gives."""
 
 import contextlib
+import itertools
 import json
 import shutil
 import subprocess
@@ -163,6 +164,17 @@ def test_no_function_of_the_engine_has_rules_of_languages_of_its_own():
     for receiver in ("1", "1n", "[1]", "new Uint8Array(1)", "new Float64Array(1)", "new Date(0)"):
         with pytest.raises(ScriptError, match="`toLocaleString` needs the rules"):
             value(f"({receiver})['toLocale' + 'String']()")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
+def test_graphemes_are_those_of_node():
+    parts = json.loads(
+        r'["a", "\u0301", "\u200d", "\ufe0f", "\ud83d\udc69", "\ud83c\udffd", "\ud83c\udde9", "\r", "\n", "\uac00", "\u0e33"]'
+    )
+    texts = ["".join(text) for text in itertools.product(parts, repeat=3)]
+    code = f"JSON.stringify({json.dumps(texts)}.map((it) => [...new Intl.Segmenter('en').segment(it)].map((part) => part.segment)))"
+    node = subprocess.run(["node", "-p", code], capture_output=True, text=True, check=True)
+    assert json.loads(value(code)) == json.loads(node.stdout)
 
 
 PLAIN = st.text(alphabet="abzABZ019 ", max_size=6)

@@ -8,6 +8,7 @@ know: services whose parameters are open are sent it, others are not, and a note
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,16 +18,21 @@ from gradegate.files.document import table
 from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
 
-PROMPTFOOS, PARAMETERS = (frozenset(words.split()) for words in table("asking", "options.yaml").values())
+_TABLE = table("asking", "options.yaml")
+PROMPTFOOS, PARAMETERS = (frozenset(_TABLE[key].split()) for key in ("promptfoos", "parameters"))
+_VALUES, _SERVERS = ({name: form for form, names in _TABLE[key].items() for name in names.split()} for key in ("values", "servers"))
+_GROUPS = ("generationConfig", "inferenceConfig", "interfaceConfig", "textGenerationConfig", "options")  # which hold options, too
 # Of the parameters, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
 _MAPPINGS = ("headers", "queryParams")  # what is written below them is read by name
+_NAMES = {"number": "a number", "integer": "a whole number", "texts": "a text or a list of texts"}
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 
 
 def check(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
-    mistakes = tuple(_mistakes(spec, build, getattr(build, "options", None), getattr(build, "unsupported", {})))
+    known = getattr(build, "options", None)
+    mistakes = (*_mistakes(spec, build, known, getattr(build, "unsupported", {})), *_wrong_values(spec, known or (), build))
     if mistakes:
         raise ConfigError(*mistakes)
 
@@ -42,6 +48,32 @@ def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
         for name in spec.config
         if _is_free(name, known) and name not in PARAMETERS
     )
+
+
+def _wrong_values(spec: ProviderSpec, known: Sequence[str], build: Build) -> Iterator[Mistake]:
+    """Values that the vendor's API does not take; a server of one's own may take more, but nothing of another kind."""
+    forms = {**_VALUES, **({} if getattr(build, "bounded", True) else _SERVERS), **getattr(build, "values", {})}
+    groups = [(name, inner) for name in _GROUPS if name in known and isinstance(inner := spec.config.get(name), Mapping)]
+    written = [*spec.config.items(), *((f"{group}.{name}", value) for group, inner in groups for name, value in inner.items())]
+    for name, value in written:
+        option, place = name.rpartition(".")[2], name.partition(".")[0]
+        if place not in known or option not in forms or value is None:
+            continue
+        kind, *limits = forms[option].split()
+        form = _NAMES[kind] + "".join(f" {word} {limit}" for word, limit in zip(("from", "to"), limits, strict=False))
+        if not _fits(value, kind, *map(float, limits)):
+            yield Mistake(f"`{name}` of `{spec.id}` is not {form}", spec.places.get(place, spec.origin), "write one, or leave it out")
+
+
+def _fits(value: object, kind: str, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value is of its kind and range. A template may only give the text of a number."""
+    if kind == "texts":
+        return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(text, str) for text in value))
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
+    except (ValueError, OverflowError):
+        return False
+    return least <= number <= most and math.isfinite(number) and (kind == "number" or number.is_integer())
 
 
 def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:

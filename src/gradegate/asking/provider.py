@@ -47,6 +47,8 @@ class Provider:
     replies_from: str = "model"
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    values: Mapping[str, str] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
+    bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it

@@ -59,7 +59,7 @@ def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
     for ready in awaited:
         if said := _wait(ready, client):
             host = host_at(ready.url)
-            return f"{host or ready.url} was not ready within {ready.seconds:g} s (input `ready`): {said}"
+            return f"{host or ready.url} was not ready within {ready.seconds:g} s (`ready`): {said}"
     return ""
 
 

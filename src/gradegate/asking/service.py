@@ -67,6 +67,11 @@ class Service:
         return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
 
     @property
+    def bounded(self) -> bool:
+        """Whether it is a vendor's, whose API takes no other values."""
+        return not self.keyless
+
+    @property
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
         place = urlsplit(self.base)

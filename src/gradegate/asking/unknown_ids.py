@@ -36,6 +36,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
+PLACEHOLDER = "MODEL"  # where no model is named yet: whichever it was would be retired one day
 ANY = (
     f"write VENDOR:MODEL, such as openai:chat:MODEL; any server with OpenAI's API is {COMPATIBLE}, "
     "any application is `http` with `url`; `gradegate list` has them all"
@@ -44,11 +45,14 @@ ANY = (
 
 def check(spec: ProviderSpec) -> None:
     """Raises ConfigError for an id that is nothing gradegate asks: an agent, a voice, a cloud, two in one, a slip of the pen."""
+    if spec.id.rpartition(":")[2] == PLACEHOLDER:
+        cure = f"write in place of {PLACEHOLDER} the name of a model, as its vendor lists it"
+        raise ConfigError.at(f"`{spec.id}` names no model yet", spec.origin, cure)
     # Ids with commas between them; a command or an address may have commas of its own.
     ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
     if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
+        cure = "name each by itself: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
         raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one", spec.origin, cure)
     if found := _slip(spec.id) or _known(spec.id):
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])

@@ -165,6 +165,13 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
+def part_of(answer: Mapping[str, Any], name: str, host: str) -> str:
+    """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
+        raise ProviderError(f"{host} answered without an id that an address can have")
+    return str(answer[name])
+
+
 def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:

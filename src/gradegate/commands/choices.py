@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gradegate.asking import unknown_ids
 from gradegate.errors import ConfigError, Mistake
 
 TEMPLATES = {
@@ -16,7 +17,7 @@ TEMPLATES = {
     "rag": "answers from passages that were retrieved",
     "chatbot": "an assistant in a conversation",
 }
-PLACEHOLDER = "openai:chat:MODEL"  # no model is named in its place: whichever it was would be retired one day
+PLACEHOLDER = f"openai:chat:{unknown_ids.PLACEHOLDER}"
 ACTION = "OWNER/gradegate@0000000000000000000000000000000000000000"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is

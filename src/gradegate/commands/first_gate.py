@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradegate.access.environment import Environment
+from gradegate.asking import unknown_ids
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
 from gradegate.commands.outlook import planned, runner
 from gradegate.commands.questions import Ask, completed
@@ -110,7 +111,8 @@ def _left(choices: Choices, where: Ground) -> Iterator[str]:
 
 def variables_of(id_: str, workspace: Workspace, option: str) -> tuple[str, ...]:
     """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
-    spec = ProviderSpec(id_, origin=Origin(option))
+    named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
+    spec = ProviderSpec(id_ if named == id_ else f"{named}any", origin=Origin(option))
 
     def build(keys: dict[str, str]) -> None:
         suite = Suite(option, env=Environment(keys))

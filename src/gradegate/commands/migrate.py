@@ -6,6 +6,7 @@ import argparse
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 
@@ -50,10 +51,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             migration.workflow(path, change)
         except ConfigError as e:  # of a file that nobody named
-            migration.left += e.mistakes if b"promptfoo" in path.read_bytes() else ()
+            with suppress(OSError):
+                migration.left += e.mistakes if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes() else ()
     for path in named or default:
         if path.resolve() not in workflows:
             migration.config(path)
+    migration.gates()
     return _tell(migration, args.write)
 
 

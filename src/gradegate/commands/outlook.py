@@ -13,6 +13,7 @@ from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
+from gradegate.options import worded
 from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_ins
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
@@ -64,7 +65,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     said += [("", TARGET)] if "pull_request_target" in events else []
     said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
     action, run = step_settings(root, workflow, job, step)
-    wrong = [str(mistake) for mistake in action.mistakes]
+    wrong = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
     if run is None:
         return [*said, ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`")], wrong
     try:
@@ -72,7 +73,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
             return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
-        return said, [*wrong, *map(str, e.mistakes)]
+        return said, [*wrong, *(worded(str(mistake), inputs=True) for mistake in e.mistakes)]
     plan = prepared.shown_plan
     said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
     said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
@@ -84,7 +85,7 @@ def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[Actio
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
-    action = from_inputs(_environ(root, env, inputs), root)
+    action = from_inputs(_environ(root, env, inputs), root, answers())
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)

@@ -38,7 +38,10 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
         if passed is not None:
             del words[: 0 if equals else passed]
         elif option is None or (option.no_input and option.kind is not SWITCH):
-            return {}, why or next((f"`{flag}`: {cure}" for names, (_, cure) in REFUSED.items() if flag in names), f"`{flag}` is no input")
+            return {}, why or next(
+                (f"`{flag}`: {cure}" for names, (_, cure) in REFUSED.items() if flag in names),
+                f"`{flag}`: {option.no_input if option else 'not known'}",
+            )
         elif option.kind is not SWITCH:
             several = next((at for at, word in enumerate(words) if word.startswith("-")), len(words)) if option.field == "configs" else 1
             found[option.name] = [*found.get(option.name, ()), *([value] if equals else words[:several])]

@@ -58,7 +58,8 @@ def _model(question: str, default: str, ask: Ask) -> str:
         typed = ask(question).strip() or default
         parts = split_id(typed)
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
-            typed = f"{typed.rstrip(':')}:{ask('Which model of it? [MODEL] ').strip() or 'MODEL'}"
+            named = ask(f"Which model of it? [{unknown_ids.PLACEHOLDER}] ").strip()
+            typed = f"{typed.rstrip(':')}:{named or unknown_ids.PLACEHOLDER}"
         told = fault(typed)
         if split_id(typed) and not told and not is_address(typed):
             return typed

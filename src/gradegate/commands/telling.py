@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradegate.deciding.exit import PASS, exit_code
 from gradegate.errors import ConfigError, Mistake
+from gradegate.options import worded
 
 if TYPE_CHECKING:
     from gradegate.access.hiding import Hide
@@ -38,8 +39,8 @@ def tell(mistake: Mistake) -> None:
     from gradegate.reporting.paint import say
 
     hide = _seal()
-    place = f"{mistake.origin}: " if mistake.origin else ""
-    say(Line(str(mistake).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
+    say(Line(worded(str(mistake), inputs=False).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
     for line in mistake.excerpt.splitlines():
         say(Line(f"    {line}"), hide, sys.stderr)
     sys.stderr.flush()
@@ -51,10 +52,10 @@ def say(text: str) -> None:
 
 
 def bare(text: str) -> str:
-    """The text without secrets of the environment, and without commands of a runner, which reads both streams."""
+    """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
     from gradegate.reporting.commands import harmless
 
-    return harmless(_seal()(text))
+    return harmless(_seal()(worded(text, inputs=False)))
 
 
 def _seal() -> Hide:

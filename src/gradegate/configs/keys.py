@@ -287,7 +287,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     ProviderKeys: ("provider", "into a provider"),
     ScenarioKeys: ("scenario", ""),
     PromptKeys: ("prompt", "into a prompt"),
-    CommandLineKeys: ("command line", ""),
+    CommandLineKeys: ("commandLineOptions", ""),
 }
 LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "max-cost-increase", "max-latency-increase")  # a rule has one
 _SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "ignore-up-to", "confidence", "threshold")

@@ -95,7 +95,8 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         if scripts.is_script(str(it := keys.config.get(key, "")))
     }
     spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
-    return shown(replace(spec, origin=origin), source.env)
+    places = {key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config}
+    return shown(replace(spec, origin=origin, places=places), source.env)
 
 
 def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:

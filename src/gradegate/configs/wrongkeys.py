@@ -26,7 +26,7 @@ _WORDS = frozenset(_TABLE["checks"])
 _INSIDE = re.compile("assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.
-_LIMITED = frozenset({"root", "gate", "rule", "evaluateOptions", "command line"})
+_LIMITED = frozenset({"root", "gate", "rule", "evaluateOptions", "commandLineOptions"})
 
 
 def speaks_of_checks(key: str) -> bool:
@@ -65,7 +65,7 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
         nothing = f"`{key}` is no key of a rule" if place == "rule" else f"`{key}` decides nothing there"
         return nothing, as_rule(key, value, place)
     if documents(key) and (limit := limit_in(value)):
-        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit), place)
+        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit) if isinstance(value, dict) else None, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
@@ -102,11 +102,12 @@ def is_limit(key: str) -> bool:
 
 def limit_in(value: Any) -> str:
     """The first key in what a key documents that speaks of a threshold; empty where there is none."""
-    left: list[Mapping[str, Any]] = [value] if isinstance(value, Mapping) else []
+    left = [value]
     for item in left:  # which grows
-        if limits := [str(key) for key in item if is_limit(str(key))]:
+        if isinstance(item, Mapping) and (limits := [str(key) for key in item if is_limit(str(key))]):
             return limits[0]
-        left += [inner for inner in item.values() if isinstance(inner, Mapping) and len(left) < _LARGEST]
+        inner = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+        left += inner if len(left) < _LARGEST else ()
     return ""
 
 

@@ -27,7 +27,7 @@ _OTHERS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", 
 _OWN = frozenset({"model", "modelParameters", "testData", "evaluators"})
 _OPTIONS = {"maxTokens": "max_tokens", "topP": "top_p"}
 _VENDORS = {"openai": "openai:chat", "mistral-ai": "mistral", "xai": "xai"}
-_UNSERVED = "name what answers in its place: `provider` (--provider PROVIDER:MODEL)"
+_UNSERVED = "name what answers in its place: <--provider PROVIDER:MODEL>"
 PASSING = "every case passes"
 
 

@@ -105,7 +105,7 @@ class _Reader:
 
     def _targetless(self) -> Mistake:
         key = "targets" if "targets" in self.desk.source.content else "providers"
-        cure = "add `providers: [openai:chat:MODEL]`, or name one in the workflow: `provider` (--provider ID)"
+        cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
         return Mistake("the config names no provider", self.desk.line(key), cure)
 
     def _read_default(self) -> Graders:

@@ -18,8 +18,8 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-_VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*$", re.MULTILINE)  # behind the commit of an action
-_BY_HAND = "write these lines by hand, or write anchors, tags and flow style out and start again"
+_VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE)  # behind the commit of an action
+_BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
 
 
@@ -129,7 +129,7 @@ class Edits:
         for key, value in added.items():
             shown = self._shown(value, node)
             shown = shown if shown[:1] == "\n" else f" {shown}"
-            before = "" if not at or self.text[at - 1] == "\n" else "\n"
+            before = "" if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop else "\n"
             yield at, at, f"{before}{indent}{key}:{shown}\n"
 
     def _below(self, end: int) -> int:

@@ -24,6 +24,7 @@ from gradegate.github.publish import Step, holds, publish, publish_mistakes, pub
 from gradegate.replies.parts import NoPartsError
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import report_of
+from gradegate.reporting.redact import at_door
 from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
 from gradegate.steps.session import Delivered, deliver, deliver_without_keys
@@ -62,9 +63,10 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
             parts = settings.run.shard or (settings.run.merge and settings.run.open)
             code = publish_part(step, _part(step)) if parts else _run(step)
         except ConfigError as e:
-            publish_mistakes(step, e, MISTAKE)
+            said = ConfigError(*at_door(e.mistakes, inputs=True))
+            publish_mistakes(step, said, MISTAKE)
             ending.settled = True
-            raise
+            raise said from e
         ending.settled = True
         return code
 

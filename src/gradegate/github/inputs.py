@@ -30,7 +30,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
     auto = frozenset(name for name in FILES if run.get(name) == AUTO)
     run |= {name: "" if name in auto else str(cwd / run[name]) for name in ("base", *FILES) if name in run}
     run |= {"auto": auto, "cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
-    settings = ActionSettings(Settings(**run, in_ci=True, exec_apart=True), **around)
+    settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = (*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that asks all of the plan by itself"

@@ -41,81 +41,55 @@ class Moved:
     put: dict[str, Any] = field(default_factory=dict)
     rename: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    share: float | None = None  # of the cases that have to pass, in place of all
+    share: float = 1.0  # of the cases that have to pass
     left: list[tuple[str, str, str]] = field(default_factory=list)  # the input, what is wrong, and the cure
 
 
 def moved(given: Mapping[str, Any]) -> Moved:
-    """What a step gives to promptfoo's action, as what it is to give here. Inputs that nobody lists stay."""
+    """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays, and is a mistake of the step."""
     texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
-    found = Moved()
+    runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
+    found, least = Moved(), RUNS.read(runs)
     for key in given:
-        name = key.lower()
-        entry = _ANSWERS.get(name)
-        if entry is not None and not _move(name, key, entry, texts, found, given):
-            found.left.append((key, f"`{key}: {texts[name]}` is not an input here, and stays for you to change", _words(entry)))
+        entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
+        do, new = entry.get("do"), entry.get("as", "")
+        if do == "name":
+            found.rename[key] = new
+        elif do == "paths":
+            _paths(key, text, texts, found)
+        elif do == "env":
+            found.env[new] = text
+        elif do == "write" and text in ("true", "false"):
+            found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "runs" and least:
+            found.put["runs"] = runs
+            found.drop |= {it for it in given if it.lower() == "repeat"}
+        elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
+            if least is None:
+                found.share = float(text) / 100
+            elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
+                cure = "raise the first number of `runs` if that matters"
+                found.left.append((key, _BOTH.format(text, "{} of {}".format(*least)), cure))
+        elif do == "cache":
+            inside = None if ".." in text or ("{" in text and "working-directory" in texts) else _IN_WORKSPACE.fullmatch(text)
+            found.put |= {"cache": inside[1]} if inside else {}
+            found.left += [] if inside else [(key, f"replies were kept in {text}, and none are kept now", _words(entry))]
+        elif do != "leave":
+            continue
+        found.drop |= {key} - found.rename.keys()
     return found
 
 
-def _move(name: str, key: str, entry: Mapping[str, str], texts: Mapping[str, str], found: Moved, given: Mapping[str, Any]) -> bool:
-    """Note the change of an input, if a machine can make it."""
-    text, do, new = texts[name], entry["do"], entry.get("as", "")
-    if do == "name":
-        found.rename[key] = new
-        return True
-    known = "${{" not in text
-    if do == "env":
-        found.env[new] = text
-    elif do == "write" and known:
-        found.put |= dict([new.split(": ")]) if text == "true" else {}
-    elif do == "runs" and RUNS.read(f"{text}/{texts.get('repeat', '')}"):
-        found.put["runs"] = f"{text}/{texts['repeat']}"
-        found.drop |= {it for it in given if it.lower() == "repeat"}
-    elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
-        _gate(key, float(text), texts, found)
-    elif do == "paths":
-        return _paths(key, text, texts, found)
-    elif (
-        do == "cache"
-        and (inside := _IN_WORKSPACE.fullmatch(text))
-        and ".." not in text
-        and not ("{" in text and "working-directory" in texts)
-    ):
-        found.put["cache"] = inside[1]
-    elif do == "cache":
-        found.left.append((key, f"replies were kept in {text}, and none are kept now", _words(entry)))
-    elif do != "leave":
-        return False
-    found.drop.add(key)
-    return True
-
-
-def _gate(key: str, percent: float, texts: Mapping[str, str], found: Moved) -> None:
-    """A share of the cases; beside `repeat-min-pass` promptfoo's action wants both."""
-    both = RUNS.read(f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}")
-    if both is None:
-        found.share = percent / 100 if percent < 100 else None
-    elif percent * both[1] > 100 * both[0]:
-        found.left.append((key, _BOTH.format(f"{percent:g}", "{} of {}".format(*both)), "raise the first number of `runs` if that matters"))
-
-
-def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> bool:
+def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "name in the config the prompts that are to be tested"))
     if texts.get("force-run") == "true":
-        found.drop.add(key)
-        return True
+        return
     found.put["only-changed"] = True
-    if (
-        all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
-        and "working-directory" not in texts
-        and "${{" not in text
-    ):
+    if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
         found.rename[key] = "paths"
-        return True
-    found.drop.add(key)
-    found.left.append(
-        (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
-    )
-    return True
+    else:
+        found.left.append(
+            (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
+        )

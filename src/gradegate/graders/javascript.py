@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import field_validator
@@ -18,7 +19,7 @@ from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.situation import situation
 from gradegate.texts import code
-from gradegate.texts.script import Fault, ScriptError, mentions
+from gradegate.texts.script import Fault, ScriptError, Vain, mentions
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
@@ -41,8 +42,12 @@ class JavaScript(Grader):
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
             raise ValueError("is no JavaScript")
-        code.of_assertion(value)
+        _vain(value) if isinstance(value, str) else code.of_assertion(value)
         return value
+
+    def never(self) -> str:
+        """As of code that promptfoo runs in vain."""
+        return _vain(self.value) if isinstance(self.value, str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """As what it returns says; a failure where it throws or returns no verdict.
@@ -59,3 +64,13 @@ class JavaScript(Grader):
             raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}
         return replace(verdict, evidence={**verdict.evidence, **logged})
+
+
+@lru_cache(maxsize=4096)
+def _vain(snippet: str) -> str:
+    """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
+    try:
+        code.of_assertion(snippet)
+    except Vain as e:
+        return f"{e}; {e.cure}"
+    return ""

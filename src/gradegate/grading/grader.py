@@ -113,6 +113,10 @@ class Grader:
         """What the config's conversation lacks for this grader, as ``needs``; ``turns`` is empty for a single answer."""
         return ""
 
+    def never(self) -> str:
+        """Why no answer can pass it, and what to write; empty for a grader that some may pass."""
+        return ""
+
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """One answer. Raises NoVerdict or ProviderError, which become an ERROR."""
         raise NotImplementedError

@@ -99,11 +99,12 @@ class Binder:
             self.pool[key] = label
         return self.pool[key]
 
-    def over(self, provider: Provider, config: Mapping[str, Any]) -> Provider:
+    def over(self, provider: Provider, config: Mapping[str, Any], origin: Origin) -> Provider:
         """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
-        if not config or provider.spec is None:
+        spec = provider.spec
+        if not config or spec is None:
             return provider
-        return self.target(replace(provider.spec, config={**provider.spec.config, **config}))
+        return self.target(replace(spec, config={**spec.config, **config}, places={**spec.places, **dict.fromkeys(config, origin)}))
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""

@@ -129,13 +129,15 @@ def toothless(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
 
 
 def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
-    """What can never fail, and what is not checked."""
+    """What can never fail or never pass, and what is not checked."""
     bindings = [binding for job in jobs for binding in job.assertions]
     for binding in bindings:
         limit = binding.threshold
         if isinstance(binding, Bound) and binding.grader.scoring.share and limit is not None and limit <= 0:
             what = f"`{binding.asserted.type}` can never fail: its threshold is {limit:g}"
             yield Note(what, binding.asserted.origin)
+        if isinstance(binding, Bound) and (never := binding.grader.never()):
+            yield Note(f"`{binding.asserted.type}` fails every answer, as in promptfoo: {never}", binding.asserted.origin)
         if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
             what = f"the threshold of `{binding.asserted.type}` is {limit:g}: where that is per cent, write {meant:g}"
             yield Note(what, binding.asserted.origin)

@@ -95,4 +95,4 @@ def _mistakes(use: Use, provider: Provider, egress: Egress, places: tuple[str, .
 
 
 def _allow(host: str) -> str:
-    return f"allow it in the workflow: `allowed-hosts: {host}` (--allowed-hosts {host})"
+    return f"allow it: <--allowed-hosts {host}>"

@@ -17,7 +17,6 @@ from gradegate.values.figures import many
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Case, Note, ProviderSpec, Suite
 
-PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
 Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
 
 
@@ -39,11 +38,11 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
-        return own or read(written, PROVIDER, specs.targets)
+        return own or read(written, settings.at("provider"), specs.targets)
 
     asked = tuple(spec for written in settings.providers for spec in named(written)) if settings.providers else suite.targets
     own = sum(spec in asked for spec in suite.targets)
-    notes = _note(own, suite, "provider", [f"--provider {name}" for name in settings.providers]) if own else []
+    notes = _note(own, suite, "provider", [f"<--provider {name}>" for name in settings.providers]) if own else []
     try:
         kept = _targets(replace(suite, targets=asked), settings, notes)
     except ConfigError as e:
@@ -54,7 +53,7 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
         suite,
         targets=kept,
         others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={kind: found[0] for kind, name in graders.items() if (found := read(name, GRADER, specs.providers))},
+        given={kind: found[0] for kind, name in graders.items() if (found := read(name, settings.at("grader"), specs.providers))},
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
     )
@@ -64,9 +63,9 @@ def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[Provi
     """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
     if not settings.filter_providers:
         return suite.targets
-    option = f"--filter-providers {settings.filter_providers!r}"
+    option = f"<--filter-providers> {settings.filter_providers!r}"
     names = [name for spec in suite.targets for name in (spec.id, spec.label)]
-    found = _matches("--filter-providers", settings.filter_providers, names)
+    found = _matches("<--filter-providers>", settings.filter_providers, names)
     kept = tuple(spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2]))
     if suite.targets and not kept:
         known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
@@ -89,22 +88,22 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
 def leaving_out(settings: Settings) -> list[str]:
     """The options of the command line by which tests or providers of a config may be left out."""
     options = [option for option, _ in _steps(settings)]
-    options += [f"--filter-providers {settings.filter_providers!r}"] if settings.filter_providers else []
-    return options + [f"--provider {name}" for name in settings.providers]
+    options += [f"<--filter-providers> {settings.filter_providers!r}"] if settings.filter_providers else []
+    return options + [f"<--provider {name}>" for name in settings.providers]
 
 
 def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
     """In promptfoo's order; all that are given must keep a test."""
     for key, part in settings.filter_metadata:
-        option = f"--filter-metadata {f'{key}={part}'!r}"
+        option = f"<--filter-metadata> {f'{key}={part}'!r}"
         yield option, lambda kept, key=key, part=part: [case for case in kept if _has(case, key, part)]  # type: ignore[misc]
     if pattern := settings.filter_pattern:
         yield (
-            f"--filter-pattern {pattern!r}",
-            lambda kept: list(itertools.compress(kept, _matches("--filter-pattern", pattern, [case.description for case in kept]))),
+            f"<--filter-pattern> {pattern!r}",
+            lambda kept: list(itertools.compress(kept, _matches("<--filter-pattern>", pattern, [case.description for case in kept]))),
         )
     if settings.filter_first is not None:
-        yield f"--filter-first-n {settings.filter_first}", lambda kept: kept[: settings.filter_first]
+        yield f"<--filter-first-n {settings.filter_first}>", lambda kept: kept[: settings.filter_first]
 
 
 def _has(case: Case, key: str, part: str) -> bool:

@@ -23,6 +23,7 @@ from gradegate.grading.grader import of_two
 from gradegate.grading.scalars import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
+from gradegate.processes.program import is_javascript
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 
@@ -69,6 +70,9 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
     name = workspace.name(path)
+    if is_javascript(path.name):
+        cure = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+        raise ConfigError.at("a config in JavaScript or TypeScript is not run", Origin(name), cure)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)
     for dialect in DIALECTS.one_by_one():
@@ -77,12 +81,12 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
             suite = filters.chosen(_with_variables(dialect.read(source), settings), source, settings)
-            suite = added(suite, settings.assertions)
-            runs = Runs(settings.runs[1], settings.runs[0], Origin("--runs")) if settings.runs else None
+            suite = added(suite, settings.assertions, settings.at("assert"))
+            runs = Runs(settings.runs[1], settings.runs[0], settings.at("runs")) if settings.runs else None
             suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
             if settings.sentinels:
-                labels = workspace.read(settings.sentinels, settings.cwd, Origin("--sentinels"))
-                given = SentinelFile(settings.sentinels, labels, origin=Origin("--sentinels"))
+                labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
+                given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))
                 suite = replace(suite, policy=replace(suite.policy, sentinels=given))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
@@ -99,9 +103,9 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
     texts = repr((suite.prompts, suite.cases, suite.targets))
     for name in given:  # what changes nothing is said; code in files of its own may use any
         if suite.cases and all(name in case.vars for case in suite.cases):
-            notes.append(Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself"))
+            notes.append(Note(f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"))
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
-            notes.append(Note(f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"))
+            notes.append(Note(f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"))
     return replace(suite, notes=tuple(notes), cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
 
 
@@ -145,6 +149,11 @@ def config_paths(settings: Settings) -> list[Path]:
             mistakes.append(Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern"))
         elif not files:
             what, cure = absent(written, Path(whole), settings.cwd)
+            parts, here = Path(written).parts, settings.cwd.parts
+            tails = (Path(*parts[at:]) for at in range(1, len(parts)) if parts[:at] == here[-at:])
+            if tail := next((it for it in tails if (settings.cwd / it).is_file()), None):  # it names the folder once more
+                place = "`working-directory`" if settings.inputs else "the folder where the command is started"
+                what, cure = f"`{written}` does not exist: it is relative to {place}", f"write {tail.as_posix()}"
             mistakes.append(Mistake(f"the config {what}", None, cure))
         paths += files
     if mistakes:
@@ -165,7 +174,7 @@ def _default(folder: Path, named: str = "") -> Path:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
-    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config on the command line")
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config: <--config FILE>")
 
 
 # --- assertions of the command line -------------------------------------------------------------------------------
@@ -179,17 +188,17 @@ def parse(written: str) -> Assertion:
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
+        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
     return Assertion(kind, match[2], threshold)
 
 
-def added(suite: Suite, written: Sequence[str]) -> Suite:
-    """The suite with these asserted of each of its cases, at the case's line. Raises ConfigError."""
+def added(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
+    """The suite with these asserted of each of its cases, at the case's line, else at that of the option. Raises ConfigError."""
     assertions = [parse(text) for text in written]
     if not assertions:
         return suite
     cases = []
     for case in suite.cases:
-        origin = case.origin if case.origin.file else Origin("--assert")
+        origin = case.origin if case.origin.file else option
         cases.append(replace(case, assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions))))
     return replace(suite, cases=tuple(cases))

@@ -90,14 +90,14 @@ def how_to_serve(need: str, spec: Assertion) -> str:
     slug = spec.model_slug
     if slug:
         entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-        either = f", or --grader openai:chat:{slug}" if need == "text" else f", or --grader {need}=PROVIDER:MODEL"
+        either = f", or <--grader openai:chat:{slug}>" if need == "text" else f", or <--grader {need}=PROVIDER:MODEL>"
         return f"say who serves it: `graders: {{{entry}}}` in the file{either}"
     example = _EXAMPLES[need]
     if need == "text":
-        option, key = f"--grader {example}", "`defaultTest.options.provider`"
+        option, key = f"<--grader {example}>", "`defaultTest.options.provider`"
     else:
-        option, key = f"--grader {need}={example}", f"`defaultTest.options.provider: {{{need}: {example}}}`"
-    return f"name a model with {option} (input `grader`), with {key}, or with `provider` of the assertion"
+        option, key = f"<--grader {need}={example}>", f"`defaultTest.options.provider: {{{need}: {example}}}`"
+    return f"name a model with {option}, with {key}, or with `provider` of the assertion"
 
 
 def another(need: str, model: ProviderSpec) -> str:
@@ -106,7 +106,7 @@ def another(need: str, model: ProviderSpec) -> str:
     embeds = need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False))
     pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
     same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
-    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"
+    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or <--grader {pair}>"
 
 
 # --- models without a price -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 from gradegate.access.environment import Environment, is_runners
 from gradegate.asking.provider import Provider
 from gradegate.errors import Mistake, Origin
+from gradegate.grading.grader import GRADERS
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import suggest
@@ -73,7 +74,9 @@ class Names:
             self._fill(f"the request of `{target.name}`", target.origin, [*target.templates], values, _SENT)
         self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
         for assertion in _each(case.assertions):
-            self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values)
+            grader = GRADERS.find(assertion.type.removeprefix("not-"))
+            read = grader is not None and "text" in grader.asks.models  # what is compared has no comments
+            self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values, compared=not read)
             what = f"the `rubricPrompt` of `{assertion.type}`"
             self._rubric(what, assertion.origin, assertion.rubric_prompt, values)
 
@@ -82,7 +85,15 @@ class Names:
         if written:
             self._fill(what, origin, [*_texts(written, nested=True)], values, built_in())
 
-    def _fill(self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any], added: frozenset[str] = frozenset()) -> None:
+    def _fill(
+        self,
+        what: str,
+        origin: Origin,
+        texts: list[str],
+        values: Mapping[str, Any],
+        added: frozenset[str] = frozenset(),
+        compared: bool = False,
+    ) -> None:
         if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
         blank = {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values} if added is _SENT else ()
@@ -90,7 +101,7 @@ class Names:
             self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
             texts = [text.replace(expression, "") for text in texts]
         try:
-            asked = frozenset().union(*map(needs, texts))
+            asked = frozenset().union(*(needs(text, comments=compared or added is _SENT) for text in texts))
         except TemplateError:
             return  # said where it is filled in
         if not asked:
@@ -107,7 +118,7 @@ class Names:
         except TemplateError:
             return
         for name in sorted(filter(self.env.is_closed, names)):
-            cure = f"allow it in the workflow: `allowed-env: {name}` (--allowed-env {name})"
+            cure = f"allow it: <--allowed-env {name}>"
             if is_runners(name):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):

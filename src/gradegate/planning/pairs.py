@@ -61,7 +61,7 @@ class Pairs:
             targets = [target for target in targets if names.allow(target[0].id) or names.allow(target[0].label)]
         own = parameters(case.options.settings)
         return [
-            (self.binder.over(provider, {**prompt.config, **own}), prompt)
+            (self.binder.over(provider, {**prompt.config, **own}, case.origin if own else prompt.origin), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
             if wanted.allow(prompt.label)

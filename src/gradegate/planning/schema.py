@@ -69,7 +69,7 @@ def _link(schema: Schema, defs: Schema) -> None:
     test, asserted, provider = ({"$ref": f"#/$defs/{name}Keys"} for name in ("Test", "Assertion", "Provider"))
     text, mapping = {"type": "string"}, {"type": "object"}
     made: Schema = {"type": "object", "required": ["path"], "properties": {"path": text, "config": {}}}
-    made |= {"additionalProperties": False, "description": "tests that code of the repository makes (--allow-exec)"}
+    made |= {"additionalProperties": False, "description": "tests that code of the repository makes (`allow-exec`)"}
     each = {"type": "array", "items": {"anyOf": [test, text, made]}}
     root = schema["properties"]
     root["tests"] = {"anyOf": [each, text, test, made]}
@@ -83,8 +83,9 @@ def _link(schema: Schema, defs: Schema) -> None:
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
-    for key, empty in (("extensions", {"type": "array", "maxItems": 0}), *((key, _EMPTY) for key in ("nunjucksFilters", "redteam"))):
+    for key, empty in (("extensions", {"type": "array", "maxItems": 0}), ("nunjucksFilters", _EMPTY)):
         root[key] = {**empty, "description": "read as promptfoo writes it where it is empty, and a mistake else"}
+    root["redteam"] = {"type": "object", "description": "passed over beside tests"}
     defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in keys.LIMITS]
     extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}

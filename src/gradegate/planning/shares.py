@@ -18,7 +18,7 @@ def check_options(settings: Settings) -> None:
     if settings.shard and settings.merge:
         raise ConfigError.at("both `shard` and `merge` are given", None, "ask in one job, and merge in another")
     if settings.open and not settings.shard and not settings.merge:
-        cure = "give `shard` (--shard 3/8), whose share of these failures is asked again"
+        cure = "give <--shard 3/8>, whose share of these failures is asked again"
         raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
 
 

@@ -102,12 +102,18 @@ const KINDS = {
   },
 };
 
+/** What makes a config is taken whole: JSON would leave out a function that promptfoo calls. */
+function whole(key, value) {
+  if (typeof value !== "function") return value;
+  throw new Said(`it holds a function under \`${key}\`, which is no plain data: export it, and write file://NAME.js:FUNCTION there`);
+}
+
 async function answer(request) {
   let called = false, said = "it threw what cannot be shown", raised = false;
   try {
     const value = await KINDS[request.kind](request, () => { called = true; });
     if (typeof value === "function" || typeof value === "symbol") throw new Said(`it returned a ${typeof value}, which is no plain data`);
-    const content = Buffer.from(stringify({ value: value === undefined ? null : value }));
+    const content = Buffer.from(stringify({ value: value === undefined ? null : value }, request.plain ? whole : undefined));
     if (content.length <= MOST) return content;
     said = `what it returns has more than ${MOST >> 20} MiB`;
   } catch (error) {

@@ -62,4 +62,4 @@ def _strips(version: str) -> bool:
 def _cure(version: str, leave: Leave) -> str:
     if leave.apart:
         return f"name the folder of a Node.js{version} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
-    return f"install Node.js{version}, or name it by --node PATH"
+    return f"install Node.js{version}, or name it by <--node PATH>"

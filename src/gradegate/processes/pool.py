@@ -28,9 +28,9 @@ from gradegate.processes.rights import hide
 from gradegate.processes.seclusion import Impossible, Seclusion
 from gradegate.values.settings import Settings
 
-FLAG = f"allow it to run: --allow-exec (input `allow-exec`), see {DOCS}"
+FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
-ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers`"
+ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
 INSTEAD = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
 SOURCE = "write what it makes into a file in an earlier step"
 
@@ -156,10 +156,10 @@ _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED"
 _DESK = _Desk()
 
 
-def begin(settings: Settings) -> None:
+def begin(settings: Settings | Leave) -> None:
     """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
     global _DESK  # noqa: PLW0603 - as the module says
-    leave = may_run(settings)
+    leave = settings if isinstance(settings, Leave) else may_run(settings)
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:
@@ -240,7 +240,7 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
     if not desk.leave.granted:
-        raise Failed("code of the repository may not run: --allow-exec was not given")
+        raise Failed("code of the repository may not run: `allow-exec` was not given")
     try:
         worker = desk.take(place, workers or desk.leave.calls)
     except (Died, Impossible) as e:

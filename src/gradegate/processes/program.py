@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
-_MODULES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".json")
+_MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
 
 
@@ -150,7 +150,7 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
 
     One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
     """
-    for written in _LITERAL.findall(source):
+    for written in dict.fromkeys(_LITERAL.findall(source)):
         if written.startswith("#"):
             yield from [path for folder in (here, *here.parents) if (path := folder / "package.json").is_file()][:1]
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from gradegate.processes.exchange import Died, exchange
 _HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.processes.keeper import main; main()"
 START_SECONDS = 20.0  # until a keeper has begun or ended
+_FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
 LAST_LINES, LAST_CHARACTERS = 6, 1000  # of what a process printed that ended by itself; fewer than a keeper keeps
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
 LIMITS = {
@@ -148,5 +150,6 @@ class Worker:
             return Died(f"its process was not begun: {report['refused']}")
         if "code" not in report:
             return Died("its process was ended from outside")
-        last = ending("\n".join(str(report.get("tail", "")).strip().splitlines()[-LAST_LINES:]), LAST_CHARACTERS)
+        lines = [line for line in str(report.get("tail", "")).strip().splitlines() if not _FRAME.match(line)]
+        last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
         return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))

@@ -8,6 +8,7 @@ exchanges and calls have to name).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hosts import Vendor
@@ -46,6 +47,7 @@ class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
     options = (*OPTIONS, *CHAT, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
+    values: Mapping[str, str] = {"temperature": "number 0 1"}
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:

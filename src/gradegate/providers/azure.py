@@ -12,7 +12,6 @@ https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -23,7 +22,7 @@ from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members, objects, picked
-from gradegate.asking.wire import ACCESS, FILTER_CODES, Model, base_url, count, need_model, one_text, own_headers, post, words
+from gradegate.asking.wire import ACCESS, FILTER_CODES, Model, base_url, count, need_model, one_text, own_headers, part_of, post, words
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
 from gradegate.http.response import Response
@@ -100,14 +99,12 @@ class AzureAssistant(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        self._version = str(setting.spec.config.get("apiVersion") or "2024-04-01-preview")
+        self._version = quote(str(setting.spec.config.get("apiVersion") or "2024-04-01-preview"), safe="")
         self._root = _base(setting).removesuffix("/v1").removesuffix("/openai") + "/openai"
-        assistant = need_model(setting, "azure:assistant:ASSISTANT")
-        super().__init__(setting, self._at("threads"), _headers(setting), assistant)
+        super().__init__(setting, self._at("threads"), _headers(setting), need_model(setting, "azure:assistant:ASSISTANT"))
 
     def _at(self, path: str) -> str:
-        dated = self._version not in ("v1", "preview")
-        return f"{self._root}{'' if dated else '/v1'}/{path}" + (f"?api-version={quote(self._version, safe='')}" if dated else "")
+        return f"{self._root}/{path}?api-version={self._version}"
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -119,7 +116,7 @@ class AzureAssistant(Model):
             seconds += took
             return answer
 
-        thread = f"threads/{_id(ask('threads', {}), self.host)}"
+        thread = f"threads/{part_of(ask('threads', {}), 'id', self.host)}"
         ask(f"{thread}/messages", {"role": "user", "content": one_text(request)})
         model = {"model": self._config["modelName"]} if self._config.get("modelName") else {}
         run = ask(f"{thread}/runs", {"assistant_id": self._model, **picked({**self._config, **request.options}, _RUN), **model})
@@ -127,22 +124,14 @@ class AzureAssistant(Model):
             error = members(run.get("last_error"))
             why = f"{self.host} ended the run as `{run.get('status')}`" + (f": {words({'error': error})}" if error else "")
             raise ProviderError(why, Trouble.REFUSED if error.get("code") in FILTER_CODES else Trouble.MALFORMED)
-        said, steps = ask(f"{thread}/messages"), ask(f"{thread}/runs/{_id(run, self.host)}/steps")
+        said, steps = ask(f"{thread}/messages"), ask(f"{thread}/runs/{part_of(run, 'id', self.host)}/steps")
         return Reply(_blocks(said, steps, self.host), Usage(1, unpriced=1, seconds=seconds), "stop")
 
     def _waits(self, response: Response) -> str:
         answer = members(response.json())
         if answer.get("status") not in ("queued", "in_progress", "cancelling"):
             return ""
-        thread = _id({"id": answer.get("thread_id")}, self.host)
-        return self._at(f"threads/{thread}/runs/{_id(answer, self.host)}")
-
-
-def _id(answer: JsonObject, host: str) -> str:
-    """The id in a response, which goes into an address. Raises ProviderError."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get("id") or "")):
-        raise ProviderError(f"{host} answered without an id")
-    return str(answer["id"])
+        return self._at(f"threads/{part_of(answer, 'thread_id', self.host)}/runs/{part_of(answer, 'id', self.host)}")
 
 
 def _blocks(said: JsonObject, steps: JsonObject, host: str) -> str:

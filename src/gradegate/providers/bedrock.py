@@ -54,6 +54,7 @@ class Bedrock(ChatModel):
         *OPTIONS, *CHAT, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
         "accessKeyId", "secretAccessKey", "sessionToken", "headers",
     )  # fmt: skip
+    values: Mapping[str, str] = {"temperature": "number 0 1"}
     unsupported: Mapping[str, str] = {
         "profile": f"leave it out: there are no profiles on GitHub; {_SIGN_IN}",
         "apiBaseUrl": "write `endpoint`, as promptfoo does",

@@ -25,7 +25,6 @@ class Llama(Model):
 
     options = (*SENT, "apiBaseUrl", "apiKey", "apiKeyEnvar", "headers")
     vendor = Vendor(addresses=("LLAMA_BASE_URL",))
-    names_model = False
     rates = (0.0, 0.0)
 
     def __init__(self, setting: Setting) -> None:

@@ -76,6 +76,7 @@ class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
     options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens", "structured")
+    bounded = False
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:

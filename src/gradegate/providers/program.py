@@ -48,7 +48,7 @@ class _Code(Provider):
         reads = frozenset(use.variable for use in spec.reads)
         shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
         for name in sorted(shown):
-            cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
+            cure = f"name it: <--exec-env {name}>"
             raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
         self._env = tuple(sorted(given.items()))
 

@@ -8,13 +8,12 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import members
-from gradegate.asking.wire import Model, base_url, must_be, need_key, need_model, one_text, own_headers
+from gradegate.asking.wire import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
 from gradegate.errors import ProviderError
 from gradegate.http.headers import Headers, bearer
 from gradegate.http.response import Response
@@ -37,7 +36,7 @@ class Replicate(Model):
 
     def __init__(self, setting: Setting) -> None:
         model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.spec.config
-        must_be("model", model, r"[\w.-]+/[\w.-]+(?::\w+)?", setting, "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION")
+        must_be("model", model, r"\w[\w.-]*/\w[\w.-]*(?::\w+)?", setting, "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION")
         self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
         name, _, self._version = model.partition(":")
         url = f"{self._base}/predictions" if self._version else f"{self._base}/models/{name}/predictions"
@@ -67,9 +66,7 @@ class Replicate(Model):
         answer = members(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""
-        if not re.fullmatch(r"[A-Za-z0-9]{1,100}", str(answer.get("id") or "")):
-            raise ProviderError(f"{self.host} has begun a prediction without an id")
-        return f"{self._base}/predictions/{answer['id']}"
+        return f"{self._base}/predictions/{part_of(answer, 'id', self.host)}"
 
 
 class ReplicateModeration(Replicate):

@@ -30,7 +30,7 @@ PART, OPEN = "part", "open"
 MOST_FILES = 10_000
 _MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
 _SHOWN = 40  # characters of what a header says
-_FORM = "gradegate run --shard 1/8 writes one, for each of 8 jobs"
+_FORM = "<--shard 1/8> writes one, for each of 8 jobs"
 Index = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound=BaseModel)
 N = TypeVar("N", bound=BaseModel)

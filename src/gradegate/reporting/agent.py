@@ -19,7 +19,9 @@ from gradegate.values.account import Made
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, Row
+from gradegate.values.settings import RUN_OPTIONS
 
+_FILTER = next(option for option in RUN_OPTIONS if option.field == "filter_pattern")
 _TEXT = 600  # characters of one text
 _COMMAND = 2000  # characters; a longer one is not worth the room
 _ALIKE = 10  # cases of one reason that are named
@@ -95,7 +97,7 @@ def command(row: Row, made: Made) -> str:
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     if CONVERSATION not in row.vars and (pattern := _pattern(row.description)):
-        words += ["--filter-pattern", pattern]
+        words += _FILTER.words(pattern)
     written = shlex.join(words)
     if made.folder:
         written = f"cd {shlex.quote(made.folder)} && {written}"

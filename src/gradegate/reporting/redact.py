@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.options import worded
 from gradegate.values.account import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import GateChange, GateChanges
 from gradegate.values.conversation import Turn
@@ -47,6 +48,11 @@ def conceal(value: T, hide: Hide) -> T:
     What holds none is the same object, so that a large run is not copied.
     """
     return value if hide is unchanged else _concealed(value, hide)
+
+
+def at_door(value: T, inputs: bool) -> T:
+    """Mistakes and notes with options as flags of the command line, or as ``inputs`` of the Action."""
+    return _concealed(value, partial(worded, inputs=inputs))  # type: ignore[no-any-return]
 
 
 def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:

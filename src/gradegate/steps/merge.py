@@ -22,7 +22,7 @@ from gradegate.values.suite import NO_LIMITS, Limits, Note
 
 _SURE = 0.001  # the chance that noise alone leaves more failures than a round asks beyond a wave
 MOST = 50  # problems that are said
-NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is open, `run --shard --open FILE` asks it)"
+NOT_ASKED = "no shard was told to (`open` of the merge names what is open, `open` of shards asks it)"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from gradegate.planning.shares import check_options
 from gradegate.processes import pool as programs
 from gradegate.processes.evaluate import begin
 from gradegate.reporting.powers import unseen
-from gradegate.reporting.redact import conceal, concealed_mistakes
+from gradegate.reporting.redact import at_door, conceal, concealed_mistakes
 from gradegate.running.powers import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.steps.sentinels import mistakes, with_sentinels
@@ -98,7 +98,8 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None, apar
         planned = with_powers(with_sentinels(planned, suites, settings, client, base))
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
-    changes = conceal(changes_of(base, own, suites, settings), hide) if base else NO_CHANGES
+    changes = at_door(conceal(changes_of(base, own, suites, settings), hide), settings.inputs) if base else NO_CHANGES
+    planned = replace(planned, notes=at_door(planned.notes, settings.inputs))
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()

@@ -88,7 +88,7 @@ def check(selected: Sequence[Selected], plan: Plan) -> None:
     number = sum(any("text" in bound.models for bound in job.assertions[0].bounds) for job in plan.jobs[: len(selected)])
     if number < LEAST:
         what = f"a model grades {many(number, 'labelled output')}, and sentinels are {LEAST} to {MOST}"
-        raise ConfigError.at(what, Origin("--sentinels"), "label more outputs")
+        raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
 
 
 def document(calibration: Calibration, selected: Sequence[Selected]) -> Document:

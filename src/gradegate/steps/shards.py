@@ -28,7 +28,7 @@ from gradegate.values.figures import many
 from gradegate.values.result import Outcome, RunResult
 from gradegate.values.settings import Settings
 
-_ROUND = "name the failures with `gradegate merge DIR --open FILE`, of the same commit and options"
+_ROUND = "name the failures with `open` of a merge, of the same commit and options"
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,27 +177,27 @@ def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> s
 # --- what a template asks for -------------------------------------------------------------------------------------
 
 
-def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
+def asked(source: str) -> tuple[list[str], ...]:
     """What a template asks for: variables, and those of them that it nowhere tests or defaults; the same for members of ``env``.
 
-    Raises TemplateError.
+    Last come the variables that stand in comments of HTML alone. Raises TemplateError.
     """
     return asked_by(_parsed(source))
 
 
-def asked_by(tree: nodes.Template) -> tuple[list[str], list[str], list[str], list[str]]:
+def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
     """``asked`` of a tree."""
-    names, shown_names = set[str](), set[str]()
+    names, outside = set[str](), set[str]()
     _look(tree.body, set(), names)
     first = next(tree.find_all(nodes.TemplateData), None)  # a chat is filled in value by value: a comment of one ends with it
-    _look(tree.body, set(), shown_names, comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")))
+    _look(tree.body, set(), outside, comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")))
     # What the template tests or gives a default for.
     guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
     guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
     shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
-    return sorted(names), sorted(shown_names - tested), sorted(shown), sorted(shown - spared)
+    return tuple(map(sorted, (names, names - tested, shown, shown - spared, names - outside)))
 
 
 def _look(body: Iterable[nodes.Node], known: set[str], names: set[str], comments: bool = True) -> None:

@@ -104,6 +104,40 @@
     return (small === smaller ? one > two : small < smaller) ? -1 : 1;
   };
 
+  // Graphemes are told by the properties of characters (https://unicode.org/reports/tr29/) in scripts that have no rules besides,
+  // and without letters that are put together of parts; locales change nothing of them. Of words and sentences they do.
+  const scripts =
+    "Common Inherited Latin Greek Cyrillic Armenian Georgian Hebrew Arabic Ethiopic Tamil Thai Lao Han Hiragana Katakana Bopomofo Hangul";
+  class Segmenter {
+    #locale;
+    constructor(locales, options) {
+      this.#locale = locales ?? "en-US";
+      const known = typeof this.#locale === "string" && /^[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|\d{3}))?$/i.test(this.#locale);
+      if (known && (options?.granularity ?? "grapheme") === "grapheme") return;
+      language("Intl.Segmenter", "name one locale such as `en-US`, and the granularity `grapheme`");
+    }
+    resolvedOptions() {
+      return { locale: this.#locale, granularity: "grapheme" };
+    }
+    segment(given) {
+      const input = Text(given);
+      const parts = "[\\u0600-\\u0605\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u1100-\\u11ff\\ua960-\\ua97c\\ud7b0-\\ud7fb]";
+      const plain = RegExp("^(?:(?!" + parts + ")[" + scripts.replace(/ ?(\w+)/g, "\\p{Script=$1}") + "])*$", "u");
+      if (!plain.test(input)) language("Intl.Segmenter", "of scripts it knows " + scripts);
+      const extend = "\\p{Grapheme_Extend}\\p{Emoji_Modifier}";
+      const emoji = "\\p{Extended_Pictographic}(?:[" + extend + "]*\\u200d\\p{Extended_Pictographic})*";
+      const control = "(?![\\p{Grapheme_Extend}\\u200d])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]";
+      const after = "[" + extend + "\\p{Mc}\\u0e33\\u0eb3\\u200d]*";
+      const cluster = RegExp("\\r\\n|" + control + "|(?:\\p{RI}\\p{RI}|" + emoji + "|[^])" + after, "gu");
+      const all = [...input.matchAll(cluster)].map(({ 0: segment, index }) => ({ segment, index, input }));
+      const containing = (at = 0) => all.find(({ segment, index }) => index <= Math.trunc(at) && at < index + segment.length);
+      return { containing, [Symbol.iterator]: () => all.values() };
+    }
+  }
+  const instead = "use `toFixed`, `toISOString` or `<`";
+  const get = (own, name) => own[name] ?? (typeof name === "symbol" || name === "prototype" ? undefined : language("Intl." + name, instead));
+  globalThis.Intl = new Proxy({ Segmenter }, { get });
+
   // A value as its own plain data: no toJSON of the snippet's is asked, and nothing that is inherited counts.
   const data = (value, depth) => {
     const type = typeof value;

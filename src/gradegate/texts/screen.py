@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.registry import near
 from gradegate.texts.script_words import BEFORE_VALUES, CONDITIONS, Token, tokens
 
-ELSEWHERE = "check it in a job of your own and give `--answers`, or write it without"
+ELSEWHERE = "check it in a job of your own, which makes the answers (docs/answers.md), or write it without"
 _TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
 _LACKING = {
     "require": ("loads a module", f"write what you need of it into the snippet; or {ELSEWHERE}"),
@@ -21,6 +21,7 @@ _LACKING = {
     "setInterval": _TIMER,
     "setImmediate": _TIMER,
     "process": ("reads the process or its environment", "put what it reads into `vars`"),
+    "Intl": ("needs the rules of a language", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
@@ -51,7 +52,8 @@ Refusal = tuple[str, int, str]  # what, the line of it, what to do instead
 def refused(code: str) -> Refusal | None:
     """What a snippet cannot have; None where there is nothing."""
     found = tokens(code)
-    uses = ((number, *_LACKING[name]) for name, number in _free(found).items() if name in _LACKING)
+    free = {name: number for name, number in _free(found).items() if _text(found, number + 2) != "Segmenter"}
+    uses = ((number, *_LACKING[name]) for name, number in free.items() if name in _LACKING)
     said = [(number, f"`{found[number].text}` {what}, and there is none here", cure) for number, what, cure in uses]
     first = min((*said, *_modules(found), *_languages(found)), default=None)
     return first and _said(code, found[first[0]], first[1], first[2])

@@ -34,6 +34,10 @@ class Fault(ScriptError):
     """A script ran, and what it was given made it throw, or give what is no plain data."""
 
 
+class Vain(Fault):
+    """A script is right JavaScript, and gives no verdict whatever it is given: promptfoo runs it, and fails every answer."""
+
+
 class CodeFile(dict[str, str]):
     """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
 
@@ -139,7 +143,7 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
     if not may_be_function and screen.is_arrow(code):
-        raise ScriptError("it is a function, which nobody calls", cure="write its body alone, without `=>`")
+        raise Vain("it is a function, which nobody calls", cure="write its body alone, without `=>`")
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
     return script
@@ -166,7 +170,7 @@ def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
-        raise ScriptError("it returns nothing, whatever the answer is", cure=cure)
+        raise Vain("it returns nothing, whatever the answer is", cure=cure)
     _refuse(screen.unknown(code, _globals().union(parameters)))
 
 
@@ -182,7 +186,7 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is no JavaScript."""
     said = _looked_at("check", text, parameters)
     if said["type"] == "thrown":
-        raise _syntax(said, code)
+        raise _syntax(said, code, parameters)
     return str(said["type"])
 
 
@@ -204,15 +208,16 @@ def _check_size(code: str) -> None:
         raise ScriptError("it holds a NUL sign", cure="remove it")
 
 
-def _syntax(said: Any, code: str) -> ScriptError:
-    cure = "correct it"
+def _syntax(said: Any, code: str, parameters: tuple[str, ...]) -> ScriptError:
+    cure, kind = "correct it", ScriptError
     if screen.is_typescript(code):
         cure = "it looks like TypeScript: remove the types"
     elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in tokens(code)):
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
+        kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` stands in an `async` function alone: return the promise"
-    return ScriptError(f"it is no JavaScript: {said['text']}", said["line"], cure)
+    return kind(f"it is no JavaScript: {said['text']}", said["line"], cure)
 
 
 def _json(arguments: Any) -> str:

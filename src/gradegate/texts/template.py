@@ -33,6 +33,7 @@ class _Read:
     needs: frozenset[str]
     env: frozenset[str] = frozenset()
     env_needs: frozenset[str] = frozenset()
+    comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
     fill: _Fill | None = None
     wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
 
@@ -93,8 +94,8 @@ def _looked_at(source: str, ours: bool) -> _Read:
 
 
 def _found(asked: Iterable[Iterable[str]], fill: _Fill | None = None) -> _Read:
-    uses, needs, env, env_needs = map(frozenset, asked)
-    return _Read(uses, needs, env, env_needs, fill)
+    uses, needs, env, env_needs, comments = map(frozenset, asked)
+    return _Read(uses, needs, env, env_needs, comments, fill)
 
 
 _read_short = lru_cache(maxsize=512)(_looked_at)
@@ -119,12 +120,13 @@ def uses(source: str, ours: bool = False) -> frozenset[str]:
     return _read(source, ours).uses if is_template(source) else frozenset()
 
 
-def needs(source: str) -> frozenset[str]:
+def needs(source: str, comments: bool = True) -> frozenset[str]:
     """The variables that a template does not work without: those that it asks for and nowhere tests or defaults.
 
-    Raises TemplateError.
+    Where a model reads the text, ``comments`` of HTML work without any. Raises TemplateError.
     """
-    return _read(source).needs if is_template(source) else frozenset()
+    read = _read(source) if is_template(source) else _PLAIN
+    return read.needs if comments else read.needs - read.comments
 
 
 def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:

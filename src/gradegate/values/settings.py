@@ -32,6 +32,7 @@ from gradegate.options import (
     option,
     options,
     whole,
+    worded,
 )
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
         kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
         if kind not in (*KINDS, "*"):
             cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("--grader"), cure))
+            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure))
         elif kinded and not provider:
             cure = f"write {kind}=PROVIDER:MODEL"
-            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("--grader"), cure))
+            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
         elif provider and found.get(kind, provider) != provider:
             what = "two graders serve for any kind" if kind == "*" else f"there are two graders for {kind}"
             cure = "say what for: text=..., embedding=..." if kind == "*" else "name one"
-            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("--grader"), cure))
+            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure))
         elif provider:
             found[kind] = provider
     if mistakes:
@@ -223,11 +224,16 @@ class Settings:
     in_ci: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+    inputs: bool = False  # whether options are inputs of the Action
     instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
     exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why
     taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
+
+    def at(self, name: str) -> Origin:
+        """The place of what an option says, as messages and reports name it."""
+        return Origin(worded(f"<--{name}>", self.inputs))
 
     @property
     def filtered(self) -> bool:
@@ -281,6 +287,9 @@ class ActionSettings:
              "cases changed), `failures` (an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
         help="tells the comments of several jobs on one pull request apart; give each job its own")
+    image: str = option("default", "image", choice("default", "node"), no_flag="the command line runs where it is installed",
+        help="`node`: takes a Node.js out of a second image, Node's own, for JavaScript and TypeScript of the repository "
+             "(docs/exec.md); a step with `node` needs none")  # which container/run.sh reads
     summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the summary of the job")
     annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="annotates lines of the config")
     # fmt: on

@@ -34,7 +34,7 @@ class ProviderSpec:
     """A model as the config names it; ``prompts`` restricts a target to prompts of these labels.
 
     ``env`` lays literals over the environment for this model alone. ``reads`` are the variables of the environment
-    that its templates show and where, ``drawn`` those that each of its literals shows.
+    that its templates show and where, ``drawn`` those that each of its literals shows. ``places`` are those of its options.
     """
 
     id: str
@@ -46,6 +46,7 @@ class ProviderSpec:
     reads: frozenset[Use] = frozenset()
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     origin: Origin = NOWHERE
+    places: Mapping[str, Origin] = field(default_factory=dict, compare=False)
     wrong: Mistake | None = None  # what is said where it is asked
 
     @property
