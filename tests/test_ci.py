@@ -110,7 +110,7 @@ def test_ci_runs_on_every_python_that_the_package_names_and_the_image_has_the_la
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = [one.rpartition(" ")[2] for one in project["classifiers"] if one.startswith("Programming Language")]
     assert jobs(WORKFLOWS[0].parent / "ci.yml")["test"]["strategy"]["matrix"]["python"] == named
-    assert project["requires-python"] == f">={named[0]}"
+    assert project["requires-python"] == f">={named[0]}.5"  # the first in which possessive quantifiers are right
     assert [int(one.partition(".")[2]) for one in named] == list(range(11, 11 + len(named)))
     (image,) = re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     (built,) = [

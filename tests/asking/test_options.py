@@ -65,6 +65,13 @@ def test_what_promptfoo_knows_is_passed_over(provider_id: str):
     assert build(provider_id, config)
 
 
+def test_what_promptfoo_gives_the_model_is_a_mistake_where_it_is_not_had():
+    for option in ({"mcp": {"enabled": True, "server": {}}}, {"functionToolCallbacks": {"f": "x"}}, {"dataSources": [{}]}):
+        with pytest.raises(ConfigError, match="gives the model what it does not have here"):
+            build("openai:chat:m", {"apiKey": "k", **option})
+    assert build("openai:chat:m", {"apiKey": "k", "mcp": {"enabled": False, "server": {}}, "tool_resources": {}})
+
+
 def test_an_address_that_would_be_ignored_is_a_mistake():
     """Else the key and the prompts would go to the vendor in place of the user's own gateway."""
     for provider_id in ("anthropic:m", "ollama:m"):

@@ -153,11 +153,23 @@ def test_folders_are_given_back_as_they_were(job: Job):
     assert {path: Path(path).stat().st_mode for path in before} == before
 
 
-@each("open_to_all", ["workspace", "workspace/evals"])
-def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job, open_to_all: str):
-    (job.root / open_to_all).chmod(0o777)
+def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job):
+    (job.root / "workspace").chmod(0o777)
     with pytest.raises(Failed, match="was not begun: it could write to"):
         job.call("def f(): return 1")
+
+
+def test_reports_of_an_earlier_step_stay_as_they_are(job: Job):
+    """The Action leaves them open to all, for steps that are not root."""
+    report = job.workspace / "evals" / "junit.xml"
+    report.write_text("<x/>")
+    report.chmod(0o666)
+    report.parent.chmod(0o777)
+    for attempt in (f"open({str(report)!r}, 'a')", f"open({str(report) + '.new'!r}, 'w')", f"__import__('os').unlink({str(report)!r})"):
+        with pytest.raises(Failed, match="PermissionError"):
+            job.call(f"def f(): {attempt}")
+    pool.end()
+    assert (report.stat().st_mode & 0o777, report.parent.stat().st_mode & 0o777) == (0o666, 0o777)
 
 
 def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):

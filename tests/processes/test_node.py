@@ -116,8 +116,6 @@ def test_a_function_of_a_provider_and_a_node_that_is_not_there_are_mistakes(gate
     said = gate(made, ALLOW, "--node", "no-such-node", **files).mistakes
     assert said.count("there is no `no-such-node` that runs") == 2
     assert "or name it by --node PATH" in said
-    said = gate({}, ALLOW, "-c", "it.mjs", **{"it.mjs": "export default { prompts: [] }"}).mistakes
-    assert "it.mjs: a config in JavaScript or TypeScript is not run -> write it out as JSON: node -e" in said
     listed = "import 'node:fs'; export default [{ options: { transform: (output) => 'x' }, assert: [] }]"
     said = gate({**config("echo"), "tests": "file://tests.mjs"}, ALLOW, **{"tests.mjs": listed}).mistakes
     assert "`file://tests.mjs` made no tests: it holds a function under `transform`" in said
@@ -136,6 +134,19 @@ def test_without_leave_the_mistake_names_it_and_files_without_imports_need_none(
     ]
     assert all("allow it to run: --allow-exec" in line for line in said[:-1])
     assert gate({**made, "prompts": ["say"], "providers": ["echo"], "tests": [{"assert": [made["tests"][0]["assert"][2]]}]}).code == 0
+
+
+def test_a_config_is_what_a_module_exports(gate):
+    made = 'import { word } from "./words.mjs";\nexport default Promise.resolve({ prompts: [word], providers: ["echo"], tests: [%s] });\n'
+    assertion = '{ assert: [{ type: "contains", value: "noon" }, %s] }'
+    files = {"words.mjs": 'export const word = "at noon";\n'}
+    name = "promptfooconfig.mjs"
+    assert "is code of the repository, which runs only by leave -> write it out as JSON: node -e" in gate(made % "", name=name).mistakes
+    ran = gate(made % assertion % '{ type: "regex", value: "^at" }', ALLOW, name=name, **files)
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
+    said = gate(made % assertion % '{ type: "equals", value: "at noon", transform: (it) => it.slice(1) }', ALLOW, name=name).mistakes
+    assert "`promptfooconfig.mjs` makes no config: it holds a function under `transform`, which is no plain data" in said
+    assert "promptfooconfig.mjs:1: unknown key `test`" in gate("export default { prompts: ['a'], test: [] };", ALLOW, name=name).mistakes
 
 
 TYPED = {

@@ -10,7 +10,7 @@ from gradegate import cli
 from support.each import each, table
 from support.flips import GOOD, suite
 from support.runner import commands
-from support.shards import PARTS
+from support.shards import OPEN, PARTS
 
 ASSERTION = {"type": "contains", "value": "case"}
 
@@ -44,19 +44,15 @@ def merge(run, capsys):
     return code, results, capsys.readouterr()
 
 
-def merge_with(run, capsys, path, change, line=0):
-    """A merge of all parts, an object of one of them changed; the part is as it was afterwards."""
+def refused(run, capsys, said, path, change, line=0):
+    """Merge all parts, an object of one of them changed, which is said; the part is as it was afterwards. Gives what was printed."""
     whole = path.read_bytes()
     edited(path, change, line)
-    try:
-        return merge(run, capsys)
-    finally:
-        path.write_bytes(whole)
-
-
-def test_all_parts_are_green(asked, capsys):
-    code, results, _ = merge(asked, capsys)
-    assert (code, results["outcome"], results["incomplete"]) == (0, "pass", "")
+    code, results, printed = merge(run, capsys)
+    path.write_bytes(whole)
+    assert (code, said in results["incomplete"]) == (3, True), results["incomplete"]
+    assert len(results["incomplete"]) < 1000
+    return printed.out + printed.err
 
 
 def cut(text):
@@ -110,6 +106,8 @@ def test_a_file_that_is_not_whole_is_named_and_its_shard_missing(asked, capsys, 
 
 
 def test_a_missing_part_is_named(asked, capsys):
+    code, results, _ = merge(asked, capsys)
+    assert (code, results["outcome"], results["incomplete"]) == (0, "pass", "")
     asked.part(3).unlink()
     code, results, _ = merge(asked, capsys)
     assert (code, results["incomplete"]) == (3, "shard 3/3 is missing")
@@ -142,20 +140,14 @@ def test_the_same_part_twice_is_named(asked, capsys):
 
 @each(("key", "value", "said"), table(__file__, "headers"))
 def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
-    code, results, _ = merge_with(asked, capsys, asked.part(2), lambda header: header.update({key: value}))
-    assert code == 3
-    assert f"{asked.part(2).name}: {said}" in results["incomplete"]
+    refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update({key: value}))
 
 
 @each("key", ["version", "run", "commit", "k" * 100_000], ids=["version", "run", "commit", "key"])
 def test_what_a_part_says_fills_no_log(asked, capsys, key):
     hostile = "\n::error::v" * 10_000
-    code, results, said = merge_with(asked, capsys, asked.part(2), lambda header: header.update({key: hostile}))
-    assert code == 3
-    assert asked.part(2).name in results["incomplete"]
-    assert len(said.out + said.err) < 3000
-    assert commands(said.out + said.err) == []
-    assert len(results["incomplete"]) < 1000
+    printed = refused(asked, capsys, asked.part(2).name, asked.part(2), lambda header: header.update({key: hostile}))
+    assert (len(printed) < 3000, commands(printed)) == (True, [])
 
 
 @each(
@@ -175,9 +167,7 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
     ],
 )
 def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):
-    code, results, _ = merge_with(asked, capsys, asked.part(2), change, line=1)
-    assert code == 3
-    assert said in results["incomplete"]
+    refused(asked, capsys, said, asked.part(2), change, line=1)
 
 
 @each(
@@ -191,9 +181,7 @@ def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, s
     ],
 )
 def test_what_a_shard_took_is_read_strictly(asked, capsys, change):
-    code, results, _ = merge_with(asked, capsys, asked.part(2), lambda it: change(it["account"]), line=5)
-    assert code == 3
-    assert f"{asked.part(2).name}: line 6: account." in results["incomplete"]
+    refused(asked, capsys, f"{asked.part(2).name}: line 6: account.", asked.part(2), lambda it: change(it["account"]), line=5)
 
 
 def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
@@ -259,15 +247,12 @@ def again(sharded, llm):
     run = sharded(suite(llm.spec(), 9))
     run.ask()
     assert len(run.name_open()) == 1
-    run.ask("--open", "gradegate-parts/open.jsonl")
+    run.ask("--open", OPEN)
     return run
 
 
-def test_two_rounds_are_green(again, capsys):
-    assert merge(again, capsys)[0] == 0
-
-
 def test_a_part_of_the_second_round_that_is_missing_is_named(again, capsys):
+    assert merge(again, capsys)[0] == 0
     again.part(1, 2).unlink()
     code, results, _ = merge(again, capsys)
     assert (code, results["incomplete"]) == (3, "shard 1/3 is missing (round 2)")
@@ -292,9 +277,7 @@ def test_asks_of_a_shard_that_answered_anew_are_named(again, monkeypatch, capsys
     ],
 )
 def test_asks_of_another_answer_are_named(again, capsys, change, said):
-    code, results, _ = merge_with(again, capsys, again.part(1, 2), change, line=1)
-    assert code == 3
-    assert said in results["incomplete"]
+    refused(again, capsys, said, again.part(1, 2), change, line=1)
 
 
 def test_asks_that_two_parts_have_are_named(again, capsys):
@@ -313,23 +296,22 @@ def test_a_part_of_a_round_that_nobody_asked_for_is_never_green(asked, capsys):
     assert len(results["notes"]) == 51
 
 
+def unasked(run, capsys, change, line):
+    """What a shard says that is given a changed file of open failures."""
+    path = run.folder / OPEN
+    whole = path.read_bytes()
+    edited(path, change, line)
+    capsys.readouterr()
+    assert run.command("run", "c.yaml", "--shard", "1/3", "--open", OPEN) == 2
+    path.write_bytes(whole)
+    return capsys.readouterr().err
+
+
 @each(("key", "value", "said"), table(__file__, "open"))
 def test_open_failures_of_something_else_are_not_asked(again, capsys, key, value, said):
-    path = again.folder / "gradegate-parts/open.jsonl"
-    whole = path.read_bytes()
-    edited(path, lambda header: header.update({key: value}))
-    capsys.readouterr()
-    assert again.command("run", "c.yaml", "--shard", "1/3", "--open", str(path)) == 2
-    path.write_bytes(whole)
-    assert said in capsys.readouterr().err
+    assert said in unasked(again, capsys, lambda header: header.update({key: value}), 0)
 
 
 @each("change", [lambda it: it.update(place=99), lambda it: it.update(open=[7]), lambda it: it["answer"].update(key="0" * 64)])
 def test_open_failures_that_the_plan_does_not_have_are_a_mistake(again, capsys, change):
-    path = again.folder / "gradegate-parts/open.jsonl"
-    whole = path.read_bytes()
-    edited(path, change, line=1)
-    capsys.readouterr()
-    assert again.command("run", "c.yaml", "--shard", "1/3", "--open", str(path)) == 2
-    path.write_bytes(whole)
-    assert "cannot be used" in capsys.readouterr().err
+    assert "cannot be used" in unasked(again, capsys, change, 1)

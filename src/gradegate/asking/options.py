@@ -19,7 +19,8 @@ from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
 
 _TABLE = table("asking", "options.yaml")
-PROMPTFOOS, PARAMETERS = (frozenset(_TABLE[key].split()) for key in ("promptfoos", "parameters"))
+_PASSED, _TOOLS, PARAMETERS = (frozenset(_TABLE[key].split()) for key in ("promptfoos", "tools", "parameters"))
+PROMPTFOOS = _PASSED | _TOOLS
 _VALUES, _SERVERS = ({name: form for form, names in _TABLE[key].items() for name in names.split()} for key in ("values", "servers"))
 _GROUPS = ("generationConfig", "inferenceConfig", "interfaceConfig", "textGenerationConfig", "options")  # which hold options, too
 # Of the parameters, what `options` of a test may hold: its own metadata are no option.
@@ -95,6 +96,10 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
     return name not in known and name not in PROMPTFOOS
 
 
+def _is_on(value: object) -> bool:
+    return bool(value.get("enabled", value) if isinstance(value, Mapping) else value)
+
+
 def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
@@ -104,6 +109,9 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
+        elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
+            what = f"`{name}` of `{spec.id}` gives the model what it does not have here, so another answer would be graded"
+            yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)")
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
             if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:

@@ -13,6 +13,7 @@ from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
+from gradegate.github.promptfoo_inputs import answers
 from gradegate.options import worded
 from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_ins
 from gradegate.values.figures import many

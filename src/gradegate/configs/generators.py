@@ -1,14 +1,16 @@
-"""What code of the repository makes of a config: prompts and tests, as promptfoo has its functions make them."""
+"""What code of the repository makes of a config: prompts and tests, as promptfoo has its functions make them, or all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
+from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
 from gradegate.processes.pool import SOURCE, Failed, Place, check, program
 from gradegate.processes.program import Program, argv
@@ -47,6 +49,16 @@ def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterat
     if not isinstance(made, list) or not made:
         raise ConfigError.at(f"`{reference}` returned no list of tests", origin, "return a list of dicts")
     yield from made
+
+
+def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
+    """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
+    instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+    found = program(path.name, workspace, path.parent, origin, instead)
+    try:
+        return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
+    except Failed as e:
+        raise ConfigError.at(f"`{path.name}` makes no config: {e.line}", origin, "correct it") from e
 
 
 def text(made: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.access.literals import secrets_in
-from gradegate.configs import testfiles
+from gradegate.configs import generators, testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import refs
@@ -30,7 +30,8 @@ from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Su
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
-DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
+_MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
+DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", *_MODULES, "gradegate.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
     name = workspace.name(path)
-    if is_javascript(path.name):
-        cure = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
-        raise ConfigError.at("a config in JavaScript or TypeScript is not run", Origin(name), cure)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
-    content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)
+    if path.suffix in testfiles.TABLES:
+        content = testfiles.table(raw, name)
+    else:
+        content = refs.read(generators.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing

@@ -19,6 +19,7 @@ from gradegate.processes.permission import Leave
 
 FIRST, USERS = 61184, 4336  # user ids that no system gives to people; a container has at least 65,536
 MOST_ENTRIES = 1_000_000  # of the workspace
+_OWN = 0o700  # nobody else reads or writes
 _SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 
 
@@ -48,10 +49,11 @@ class Seclusion:
         runners = [Path(path) for path in self.leave.runners]
         folders = {path if path.is_dir() else path.parent for path in runners}
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
-        for path in (*inside, *self._credentials()):
+        for path in inside:
             self._close(path)
+        self._close_workspace()
         environ = f"/proc/{os.getpid()}/environ"
-        self.secret = tuple(map(str, (environ, *runners, *_SOCKETS, *self.modes)))
+        self.secret += (environ, *map(str, runners), *_SOCKETS)
 
     def user(self) -> int:
         """A user who has never been. Raises Impossible."""
@@ -74,21 +76,23 @@ class Seclusion:
                 continue  # it stays closed
         self.modes.clear()
 
-    def _close(self, path: Path) -> None:
+    def _close(self, path: Path, leave: int = _OWN) -> None:
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
                 return  # what it leads to is closed in its own place
-            path.chmod(stat.S_IMODE(mode) & 0o700)
+            path.chmod(stat.S_IMODE(mode) & leave)
         except FileNotFoundError:
             return
         except OSError as e:
             raise Impossible(f"{path} cannot be closed: {e.strerror}") from e
         self.modes[path] = stat.S_IMODE(mode)
+        if leave == _OWN:
+            self.secret += (str(path),)
 
-    def _credentials(self) -> list[Path]:
-        """The files of the workspace in which tools keep theirs, and folders of such."""
-        found, seen, waiting = list[Path](), 0, [self.leave.root]
+    def _close_workspace(self) -> None:
+        """Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone."""
+        seen, waiting = 0, [self.leave.root]
         while waiting:
             try:
                 entries = list(os.scandir(waiting.pop()))
@@ -99,7 +103,9 @@ class Seclusion:
                 raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
             for entry in entries:
                 if holds_credentials(Path(entry.name)):
-                    found.append(Path(entry.path))
-                elif entry.is_dir(follow_symlinks=False):
+                    self._close(Path(entry.path))
+                    continue
+                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
+                    self._close(Path(entry.path), 0o775)
+                if entry.is_dir(follow_symlinks=False):
                     waiting.append(Path(entry.path))
-        return found

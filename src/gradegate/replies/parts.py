@@ -99,15 +99,17 @@ class Part:
 
     def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
         """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
+        if self.footer.lines < 2:
+            raise Damaged("it has no lines between the first and the last")
         with _opened(self.path) as file:
             file.readline(MAX_FILE)
             for number in range(2, self.footer.lines):
-                with at_line(number):
-                    take(parsed(model, file.readline(MAX_FILE)))
-            if self.footer.lines < 2:
-                raise Damaged("it has no lines between the first and the last")
-            with at_line(self.footer.lines):
-                return parsed(last, file.readline(MAX_FILE))
+                line = file.readline(MAX_FILE)
+                try:
+                    take(_parsed(model, line))
+                except Damaged as e:
+                    raise Damaged(f"line {number}: {e}") from e
+            return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
 
 
 def closed(lines: Iterable[str]) -> Iterator[str]:
@@ -131,13 +133,12 @@ def read(path: Path) -> Part:
                 raise Damaged(f"it is cut: line {number} has no end")
             digest.update(last)
             first, last = (first or last), line
-    footer = parsed(Footer, last, "it is cut: the last line is no footer")
+    footer = _parsed(Footer, last, otherwise="it is cut: the last line is no footer")
     if footer.lines != number - 1:
         raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
         raise Damaged("it was changed after it was written: its digest is another")
-    with at_line(1):
-        return Part(path, parsed(Header, first), footer)
+    return Part(path, _parsed(Header, first, "line 1: "), footer)
 
 
 @contextmanager
@@ -149,21 +150,12 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         raise Damaged(str(e)) from e
 
 
-def parsed(model: type[M], line: bytes, otherwise: str = "") -> M:
-    """A line as that model. Raises Damaged, with ``otherwise`` for the words."""
+def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
+    """A line as that model. Raises Damaged: ``where``, and what is wrong; or, in place of both, ``otherwise``."""
     try:
         return model.model_validate_json(line)
     except ValidationError as e:
-        raise Damaged(otherwise or first_wrong(e)) from e
-
-
-@contextmanager
-def at_line(number: int) -> Iterator[None]:
-    """What is wrong with a line names it."""
-    try:
-        yield
-    except Damaged as e:
-        raise Damaged(f"line {number}: {e}") from e
+        raise Damaged(otherwise or where + first_wrong(e)) from e
 
 
 # --- the files of a folder ------------------------------------------------------------------------------------

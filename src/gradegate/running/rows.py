@@ -17,13 +17,13 @@ from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
 
-def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...]) -> Row:
-    """The row of an answer with its grades."""
+def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...], planned: Job | None = None) -> Row:
+    """The row of an answer with its grades. It is called as it was ``planned``, whatever the stored answers were."""
     outcome, score, reason = concluded(job.case, grades)
     # Whether the turns hold more than a prompt and the answer to it.
     usage = answer.usage if answer.spent is None else answer.spent
     says_more = len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
-    return _row(
+    row = _row(
         job,
         repeat,
         prompt=answer.prompt,
@@ -37,6 +37,7 @@ def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...])
         turns=answer.turns if says_more else (),
         metadata=answer.metadata,
     )
+    return row if planned is None or planned is job else replace(row, key=identity(planned, repeat))
 
 
 def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) -> Row:

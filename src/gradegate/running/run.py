@@ -12,7 +12,6 @@ from typing import TypeVar
 from gradegate.deciding.gate import decide
 from gradegate.errors import Terminated, Trouble
 from gradegate.http.client import Client
-from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
@@ -25,7 +24,6 @@ from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking
 from gradegate.running.rounds import Asked, Place, Rounds
 from gradegate.values.account import SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
@@ -54,8 +52,8 @@ def first_asks(
 
 def further_asks(
     plan: Plan, client: Client, reask: int, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
-) -> tuple[list[Asking], Account]:
-    """Have failures of these answers, ``open_`` by their positions, asked again until each stands; gives what was said."""
+) -> tuple[Gathered, Account]:
+    """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
     return _Run(plan, client, reask, lambda _: None).again(answers, open_)
 
 
@@ -120,13 +118,14 @@ class _Run:
         self._leave_uncompared()
         return self._rounds.answers(only) | self._answers, self._account()
 
-    def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[list[Asking], Account]:
-        confirming = Gathered.of(self._plan, self._askable, self._reask, answers, None).confirming
+    def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[Gathered, Account]:
+        gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
+        confirming = gathered.confirming
         wave = [(number, position) for number, place in enumerate(confirming.places) for position in open_.get(place, ())]
         self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
         said = confirming.said
         self._lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
-        return said, self._account()
+        return gathered, self._account()
 
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
@@ -233,9 +232,7 @@ class _Run:
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(rows.failed(job, repeat, answer))
-            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask))
-        if job is not planned:  # it is called as it was planned, whatever the stored answers were
-            row = replace(row, key=identity(planned, repeat))
+            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask), planned)
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)

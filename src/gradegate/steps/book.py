@@ -21,8 +21,7 @@ from gradegate.results.jsonable import plain
 from gradegate.results.mapping import At, line, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.running.base_grades import Regrading
-from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking, Stopped
+from gradegate.running.reasks import Asking
 from gradegate.running.rounds import Asked, Place
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
@@ -41,8 +40,7 @@ class SaidLine(Line):
 class AnswerRow(Line):
     """An answer with its first grades. ``said`` is there where one of them failed; ``known`` are stored answers that it used.
 
-    ``hidden``: a secret is hidden in what was graded, so that nobody else can grade it again. ``open`` are the positions of
-    grades that another round asks again.
+    What has a secret hidden in it nobody else can grade again. ``open`` are the positions of grades that another round asks again.
     """
 
     place: Index
@@ -50,7 +48,6 @@ class AnswerRow(Line):
     answer: CaseLine
     said: SaidLine | None = None
     known: dict[str, str] | None = None
-    hidden: bool = False
     open: tuple[Index, ...] = ()
 
     @classmethod
@@ -62,9 +59,8 @@ class AnswerRow(Line):
             talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
             said = line(SaidLine, asked.transcript, conversation=plain(talk))
         shown, known = conceal((said, asked.known), hide)
-        hidden = row.hidden or shown != said or known != asked.known
-        answer = {"answer": line(CaseLine, row), "said": shown, "known": known, "hidden": hidden, "open": open_}
-        return written({"place": place[0], "repeat": place[1], **answer})
+        answer = line(CaseLine, replace(row, hidden=row.hidden or shown != said or known != asked.known))
+        return written({"place": place[0], "repeat": place[1], "answer": answer, "said": shown, "known": known, "open": open_})
 
     def asked(self, planned: Job) -> Asked:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
@@ -91,8 +87,8 @@ class AnswerRow(Line):
         if len(said.grades) != len(own):
             raise Damaged(f"the answer has {len(said.grades)} grades, and {len(own)} are planned")
         grades = tuple(map(_as_planned, said.grades, own))
-        limit, hidden, run = planned.case.threshold, self.hidden or said.hidden, self.repeat + 1 if planned.needs else 0
-        row = replace(said, suite=planned.suite, case=planned.number, threshold=limit, grades=grades, hidden=hidden)
+        limit, run = planned.case.threshold, self.repeat + 1 if planned.needs else 0
+        row = replace(said, suite=planned.suite, case=planned.number, threshold=limit, grades=grades)
         row = replace(row, needs=planned.needs, run=run, verdict=None, runs=0, base=None, base_took=None, base_runs=0)
         if row.error:
             is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in grades)
@@ -174,7 +170,7 @@ class Book:
         self.rows += other.rows
         self.again |= other.again
 
-    def play(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+    def play(self, askings: Sequence[Asking], *_: object) -> None:
         """Bring each asking as far as it was brought. What nobody needs stays in the book."""
         for asking in askings:
             kind = _kind(asking)

@@ -157,28 +157,14 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
 
 def _plain(calibration: Calibration) -> Any:
     """Strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
-    run = calibration.run
-    spent_now = asdict(run.grader_usage)
-    return plain(
-        {
-            "version": VERSION,
-            "made": asdict(run.made),
-            "asks": calibration.asks,
-            "outputs_graded": len(calibration.judged),
-            "noise": calibration.noise,
-            "noise_bound": calibration.noise_bound,
-            "overall": _counted(calibration.overall),
-            "assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions],
-            "interrupted": run.interrupted,
-            "notes": [note.text for note in run.notes],
-            "models": [str(model) for model in run.models],
-            "keys": [asdict(use) for use in run.keys],
-            "hidden": run.hidden,
-            "grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": spent_now.pop("cost"), **spent_now},
-            "seconds": run.seconds,
-            "outputs": [_judged(it) for it in calibration.judged],
-        }
-    )
+    run, usage = calibration.run, asdict(calibration.run.grader_usage)
+    told = {"version": VERSION, "made": asdict(run.made), "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
+    told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
+    told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
+    told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
+    told |= {"keys": list(map(asdict, run.keys)), "hidden": run.hidden}
+    told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
+    return plain({**told, "outputs": list(map(_judged, calibration.judged))})
 
 
 def _counted(agreement: Agreement) -> dict[str, Any]:
@@ -198,17 +184,8 @@ def _counted(agreement: Agreement) -> dict[str, Any]:
 
 
 def _judged(judged: Judged) -> dict[str, Any]:
-    row = judged.rows[0]
-    return {
-        "description": row.description,
-        "vars": row.vars,
-        "prompt": row.prompt,
-        "assertion": judged.first.assertion.type,
-        "metric": judged.first.metric,
-        "output": row.output,
-        "label": "pass" if judged.passes else "fail",
-        "outcome": judged.first.outcome.value,
-        "differs": judged.differs,
-        "asks": [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades],
-        "source": asdict(judged.origin),
-    }
+    row, first = judged.rows[0], judged.first
+    asks = [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades]
+    told = {name: getattr(row, name) for name in ("description", "vars", "prompt")}
+    told |= {"assertion": first.assertion.type, "metric": first.metric, "output": row.output, "label": "pass" if judged.passes else "fail"}
+    return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": asdict(judged.origin)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST, MOST_TO_END
@@ -108,11 +109,8 @@ def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
 
 def likely(grades: int, noise: float) -> int:
     """So many failures, in whole waves, that noise alone makes more of them in one run of a thousand."""
-    low, high = 0, grades
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if tail(middle + 1, grades, noise) < _SURE else (middle + 1, high)
-    return -(-low // LEAST) * LEAST
+    most = bisect_left(range(grades), True, key=lambda number: tail(number + 1, grades, noise) < _SURE)
+    return -(-most // LEAST) * LEAST
 
 
 # --- what it took ---------------------------------------------------------------------------------------------
@@ -136,20 +134,13 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
         longest[round_] = max(longest.get(round_, 0.0), record.account.seconds)
     budgets = [it.budget for it in accounts if it.budget]
     caches = [it.cache for it in accounts if it.cache]
-    calls, usd = sum(it.calls for it in budgets), sum(it.usd for it in budgets)
+    calls, usd, oldest = sum(it.calls for it in budgets), sum(it.usd for it in budgets), max((it.oldest for it in caches), default=0.0)
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest.values()),
         lost=(sum((it.lost[0] for it in accounts), unneeded[0]), sum((it.lost[1] for it in accounts), unneeded[1])),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
-        cache=CacheReport(
-            sum(it.looked_up for it in caches),
-            sum(it.hits for it in caches),
-            max(it.oldest for it in caches),
-            sum(it.saved_usd for it in caches),
-        )
-        if caches
-        else None,
+        cache=replace(CacheReport(*map(sum, zip(*map(astuple, caches), strict=True))), oldest=oldest) if caches else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
         sentinels=tuple(ask for it in accounts for ask in it.sentinels),
     )

@@ -55,14 +55,7 @@ def _written(session: Session, head: Header, rows: Iterable[str], written: Writt
 # --- a shard --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a shard found: the rows of its part, with how many answers and failures they are about."""
-
-    rows: Iterable[str]
-    account: Account
-    answers: int
-    failed: int
+_Found = tuple[Iterable[str], Account, int, int]  # the rows of a part and what they took; how many answers and failures they are about
 
 
 def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Written:
@@ -87,14 +80,13 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
         head = head.model_copy(update={"unasked": unasked})
         return _written(session, head, (), Written(f"{shard}: {unasked}", path, code=INCONCLUSIVE))
     try:
-        found = session.evaluate(partial(_first_round, session, progress) if rows is None else partial(_further_round, session, rows))
+        asked = partial(_first_round, session, progress) if rows is None else partial(_further_round, session, rows)
+        found, account, answers, failed = session.evaluate(asked)
     except Damaged as e:
         raise _unusable(f"the failures to ask again cannot be used: {e}", settings) from e
-    what = many(found.answers, "answer") + (f", {many(found.failed, 'failure')}" if found.failed else "")
-    stopped = found.account.stopped
-    code = PASS if not stopped else TERMINATED if stopped == "terminated" else INTERRUPTED
-    written = Written(f"{shard}: {what}; `gradegate merge` decides", path, found.failed, code)
-    return _written(session, head, found.rows, written, found.account)
+    what = many(answers, "answer") + (f", {many(failed, 'failure')}" if failed else "")
+    code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
+    return _written(session, head, found, Written(f"{shard}: {what}; `gradegate merge` decides", path, failed, code), account)
 
 
 def _first_round(session: Session, progress: Progress) -> _Found:
@@ -104,7 +96,7 @@ def _first_round(session: Session, progress: Progress) -> _Found:
     with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
         asked, account = first_asks(prepared.plan, prepared.client, session.settings.reask, mine, watch, sentinels=number == 1)
     rows = (AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items())
-    return _Found(rows, account, len(asked), sum(it.row.outcome is Outcome.FAIL for it in asked.values()))
+    return rows, account, len(asked), sum(it.row.outcome is Outcome.FAIL for it in asked.values())
 
 
 def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
@@ -119,9 +111,8 @@ def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
             book.add_answer(row, planned, "the plan")
             if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
                 raise Damaged(f"answer {row.place} has no such open grade")
-    said, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
-    lines = (AsksRow.line_of(it, prepared.hide) for it in said)
-    return _Found(lines, account, len(mine), sum(map(len, mine.values())))
+    gathered, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
+    return (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said), account, len(mine), sum(map(len, mine.values()))
 
 
 def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, float]]:
@@ -132,7 +123,7 @@ def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, flo
         budget = file.read(AnswerRow, rows.append, AccountRow).account.budget
     except Damaged as e:
         raise _unusable(f"it names no failures to ask again: {e}", settings) from e
-    return file.header, rows, (budget.calls, budget.usd) if budget else (0, 0.0)
+    return file.header, rows, (max(0, budget.calls), max(0.0, budget.usd)) if budget else (0, 0.0)
 
 
 def _unusable(why: str, settings: Settings) -> ConfigError:
