@@ -6,65 +6,17 @@ import pytest
 
 from gradegate import cli
 from gradegate.values.figures import many
-from support import flips
 from support.each import table
 from support.kept import config
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)
 
 
 def said(llm, gate, written, *arguments: str) -> list[str]:
     ran = gate(written, "--estimate", *arguments)
     assert (ran.code, llm.requests, ran.results) == (0, [], {})
     return ran.out.splitlines()
-
-
-def test_calls_and_asks_that_follow(llm, gate):
-    lines = said(llm, gate, config(llm, 100), "--repeat", "2", "--confirm", "grader")
-    assert lines[:2] == ["target: 200 calls", "grader: 200 calls"]
-    assert lines[2] == "asked again: 50.0 expected, at most 2,800 (of 200 grades)"  # a noise of 0.1, a lead of 5
-    assert lines[3].startswith("cost: about ")
-
-
-@pytest.mark.parametrize(
-    ("noise", "line"),
-    [(0.05, "asked again: 11.1 expected, at most 1,100 (of 100 grades)"), (0, "asked again: 0.0 expected, at most 500 (of 100 grades)")],
-)
-def test_noise_is_that_of_the_gate(llm, gate, noise, line):
-    written = flips.suite(llm.spec(), 100, gate={"noise": noise})
-    lines = said(llm, gate, written, "--confirm", "grader")
-    assert lines[:3] == ["target: 0 calls", "grader: 100 calls", line]
-
-
-def test_nothing_is_asked_again_where_that_is_off(llm, gate):
-    assert said(llm, gate, config(llm, 5))[2] == "asked again: 0.0 expected, at most 0 (of 0 grades)"
-
-
-def test_an_unknown_price_is_said_and_never_a_number(llm, gate):
-    written = config(llm, 5, providers=[llm.spec("nobody-knows")])
-    line = said(llm, gate, written)[3]
-    assert line.startswith("cost: unknown; no price is known of openai:chat:nobody-knows (give `inputCost`")
-
-
-def test_an_application_is_no_model_without_a_price(llm, gate):
-    app = {"id": llm.base, "label": "shop", "config": {"body": {"q": "{{prompt}}"}}}
-    written = config(llm, 5, providers=[app, llm.spec("nobody-knows")])
-    line = said(llm, gate, written)[3]
-    assert "; no price is known of openai:chat:nobody-knows (" in line
-    assert line.endswith("; shop does not say what an answer costs")
-
-
-def test_what_may_follow_has_its_price_and_the_budget_is_named(llm, gate):
-    lines = said(llm, gate, config(llm, 100), "--confirm", "grader", "--max-calls", "150", "--max-usd", "3")
-    first, _, most = lines[3].partition("; ")
-    assert first.startswith("cost: about ")
-    assert most.endswith(" USD with all that may be asked again")
-    assert float(most.split()[0]) > float(first.split()[2])
-    assert lines[4] == ("budget: at most 150 calls, 3 USD; 200 calls are planned, so what comes last could not be decided")
-    assert lines[5].startswith("rule every case passes: 100 cases: 0 more may break (0.0 points) before it blocks. ")
-    assert lines[6:] == ["planned: 100 answers and 100 assertions"]
-
-
-def test_a_budget_that_is_enough_is_only_named(llm, gate):
-    assert said(llm, gate, config(llm, 2), "--max-calls", "500")[4] == "budget: at most 500 calls"
 
 
 def test_validate_warns_first_says_the_same_and_sums_up_last(llm, gate, capsys):
@@ -135,11 +87,3 @@ def test_new_answers_to_failures_have_their_price(llm, gate):
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")
-
-
-def test_a_shard_is_told_that_the_estimate_is_of_all(llm, gate):
-    assert said(llm, gate, config(llm, 4), "--shard", "1/2")[-1].endswith(", by all 2 shards together")
-
-
-def test_mistakes_are_mistakes(llm, gate):
-    assert gate(config(llm, 1, providers=["nobody:knows"]), "--estimate").code == 2

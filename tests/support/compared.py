@@ -9,7 +9,3 @@ BEST = {"type": "select-best", "value": "choose the funniest"}
 def compared(llm, *assertions, prompts=TWO, providers=("echo",), **keys):
     test = {"vars": {"topic": "bananas"}, "assert": list(assertions or [BEST]), "options": {"provider": models(llm)}, **keys}
     return {"prompts": list(prompts), "providers": list(providers), "tests": [test]}
-
-
-def of(ran, kind="select-best"):
-    return [next(g for g in case["grades"] if g["assertion"].endswith(kind)) for case in ran.cases]

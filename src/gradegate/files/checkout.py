@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from gradegate.access.environment import Environment
+from gradegate.files.gitobjects import paths_of
 from gradegate.files.regular import regular
 
 MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
@@ -23,6 +25,21 @@ def commit_of(folder: Path, environment: Environment) -> str:
 def repository_of(folder: Path) -> Path | None:
     """The nearest folder upwards that holds a ``.git``, or None."""
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
+
+
+def brought(path: Path) -> bool:
+    """Whether what is checked out brought a file, or a link on the way to it; what git cannot say it did.
+
+    The index lists what is checked out: https://git-scm.com/docs/index-format
+    """
+    if (root := repository_of(path.parent)) is None:
+        return False
+    try:
+        listed = paths_of(folders_of(root)[0] / "index")
+    except (OSError, ValueError):
+        return True
+    places = {path, path.resolve(), *path.parents} - {root, *root.parents}
+    return any(os.fsencode(place.relative_to(root)) in listed for place in places if place.is_relative_to(root))
 
 
 def head_of(root: Path) -> str:

@@ -36,3 +36,13 @@ def read_object(folder: Path, name: str, kind: str) -> bytes:
     if content is None or object_name(kind, content, len(name)) != name:
         raise LookupError(name)
     return content
+
+
+def paths_of(index: Path) -> frozenset[bytes]:
+    """What an index of git lists, relative to the work tree; nothing where there is none. Raises ValueError for one that is damaged."""
+    from dulwich.index import Index
+
+    try:
+        return frozenset(Index(index))
+    except Exception as e:
+        raise ValueError(f"{index.name} cannot be read") from e

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from gradegate.files.checkout import brought
 from gradegate.processes.permission import Leave
 
 _TYPED = (".ts", ".mts", ".cts")
@@ -30,18 +31,21 @@ def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, 
     ``version`` asks a node for its version, and gives an empty text where it says none.
     """
     typed = file.suffix.lower() in _TYPED
-    packages = [above / "node_modules" for above in (folder, *folder.parents)]
-    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages)) if typed else None
+    packages = [above / "node_modules" for above in (folder, *folder.parents)] if typed else []
+    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
+    tsx = next(filter(Path.is_file, (place / "tsx" / "package.json" for place in packages)), None)
+    # A pull request that brings a program in which TypeScript runs would judge itself.
+    bun, tsx = None if bun and brought(Path(bun)) else bun, None if tsx and brought(tsx) else tsx
     node = _found(leave.node, leave.env["PATH"], leave.cwd)
     if node is None and not bun:
         raise Missing(f"there is no `{leave.node or 'node'}` that runs `{file.name}`", _cure("", leave))
-    if node and typed and any((place / "tsx" / "package.json").is_file() for place in packages):
+    if node and tsx:
         return (node, "--import", "tsx", *_PLAIN, "--eval")
     said = version((node, *_PLAIN, "--eval")) if node and typed else ""
     if said and not _strips(said):
         if not bun:
             what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
-            raise Missing(what, f"{_cure(f' {_STRIPS} or later', leave)}; or add `tsx` or `bun` to the packages of the repository")
+            raise Missing(what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which the commit must not hold")
         node = None
     return (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
 
