@@ -74,7 +74,7 @@ class Stages:
         (gate,) = (step for step in GRADING["steps"] if step.get("id") == "gate")
         temp, key = str(self.step.root / "runner_temp"), "sk-canary-0123456789"
         written = json.dumps(gate["with"]).replace("${{ runner.temp }}", temp)
-        given = json.loads(written.replace("${{ secrets.OPENAI_API_KEY }}", key))
+        given = json.loads(written.replace("${{ secrets.OPENAI_API_KEY }}", key).replace(":MODEL", ":judge"))
         given = {name.replace("-", "_"): value for name, value in given.items()}
         return self.step.run(**given, openai_base_url=self.llm.base, github_token="ghs_actions")
 

@@ -33,6 +33,9 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
 def test_what_code_reads_of_target_and_prompt_is_part_of_the_gate(kind, value, expected):
     files = {
         "node.mjs": 'import { known } from "./known.mjs"; export default (output, context) => known(context)\n',
+        "pack.cjs": "module.exports = require('./main')",
+        "main/package.json": '{"main": "./real.js"}',
+        "main/real.js": "module.exports = (output, { prompt }) => prompt.includes('Do')\n",
         "known.mjs": "export const known = ({ vars, prompt }) => prompt.includes('Do')\n",
         "check.js": "module.exports = (output, { provider }) => provider.label === 'lenient'",
         "check.py": "from other import known\ndef get_assert(output, context): return known(context)\n",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,10 @@ def test_typescript_and_a_node_that_does_not_read_it(gate, tmp_path):
     made = config("echo", {"type": "javascript", "value": "file://check.ts"})
     said = gate(made, ALLOW, "--node", str(old), **TYPED).mistakes
     assert "`check.ts` is TypeScript, and node is 18.1.0, which does not read it" in said
-    assert "install Node.js 22.18 or later, or name it by --node PATH; or add `tsx` or `bun` to the packages" in said
+    assert (
+        "install Node.js 22.18 or later, or name it by --node PATH; or have a step install `tsx` or `bun`, which the commit must not hold"
+        in said
+    )
 
 
 @pytest.mark.slow
@@ -177,3 +181,17 @@ def test_typescript_is_read_by_node_itself_and_by_the_tsx_of_the_repository(gate
     assert ran.code in (2, 3)
     (ran.folder / "node_modules").symlink_to(packages)
     assert gate(made, ALLOW).code == 0
+
+
+def test_a_tsx_of_the_commit_judges_nothing(gate, tmp_path):
+    """Two small files of a pull request would decide every assertion in TypeScript."""
+    made = config("echo", {"type": "javascript", "value": "file://check.ts"})
+    old = tmp_path / "old"
+    old.write_text('#!/bin/sh\ncase "$*" in *process.versions.node*) echo 18.1.0;; *) exec node "$@";; esac\n')
+    old.chmod(0o755)
+    planted = {"node_modules/tsx/package.json": '{"exports": "./x.cjs"}', "node_modules/tsx/x.cjs": "process.exit(0)", **TYPED}
+    ran = gate(made, ALLOW, "--node", str(old), **planted)
+    assert ran.code == 3  # it was begun, since nobody says that it is of a commit
+    for words in (["init", "-q"], ["add", "-f", "node_modules"]):
+        subprocess.run(["git", *words], cwd=ran.folder, check=True)
+    assert "`tsx` or `bun`, which the commit must not hold" in gate(made, ALLOW, "--node", str(old), **planted).mistakes

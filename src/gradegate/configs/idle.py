@@ -30,7 +30,7 @@ from gradegate.configs.keys import (
     names_of,
     place_of,
 )
-from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_limit, is_meant, limit_in, speaks_of_checks
+from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, asserts, documents, is_limit, is_meant, limit_in, speaks_of_checks
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
@@ -51,7 +51,7 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     strange = [key for key in value if key not in known and key not in own]
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
-    meant = {key for key in strange if means_something(key, model) or (documents(key) and limit_in(value[key]))}
+    meant = {key for key in strange if means_something(key, model) or (documents(key) and limit_in(value[key])) or asserts(value[key])}
     if model is PromptKeys or (model is ConfigKeys and (value.get("tests") or value.get("scenarios"))):
         meant.discard("vars" if model is PromptKeys else "redteam")
     if model is ConfigKeys and meant:

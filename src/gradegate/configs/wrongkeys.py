@@ -6,7 +6,7 @@ Keys are compared as people mix them up: in any case, with and without hyphens a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -64,6 +64,8 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
     if (place in _LIMITED and is_limit(key)) or (place == "test" and of_a_rule(key)):
         nothing = f"`{key}` is no key of a rule" if place == "rule" else f"`{key}` decides nothing there"
         return nothing, as_rule(key, value, place)
+    if asserts(value):
+        return f"`{key}` has no meaning here, and what it asserts is checked by nobody", _nearest(key, place, list(known))
     if documents(key) and (limit := limit_in(value)):
         return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit) if isinstance(value, dict) else None, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
@@ -102,13 +104,20 @@ def is_limit(key: str) -> bool:
 
 def limit_in(value: Any) -> str:
     """The first key in what a key documents that speaks of a threshold; empty where there is none."""
+    return next(filter(is_limit, _keys_in(value)), "")
+
+
+def asserts(value: Any) -> bool:
+    """Whether what stands under a key holds assertions, however deep."""
+    return any(key == "assert" for key in _keys_in(value))
+
+
+def _keys_in(value: Any) -> Iterator[str]:
     left = [value]
     for item in left:  # which grows
-        if isinstance(item, Mapping) and (limits := [str(key) for key in item if is_limit(str(key))]):
-            return limits[0]
+        yield from map(str, item) if isinstance(item, Mapping) else ()
         inner = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
         left += inner if len(left) < _LARGEST else ()
-    return ""
 
 
 def of_a_rule(key: str) -> bool:

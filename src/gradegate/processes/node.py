@@ -45,7 +45,9 @@ def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, 
     if said and not _strips(said):
         if not bun:
             what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
-            raise Missing(what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which the commit must not hold")
+            raise Missing(
+                what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which the commit must not hold"
+            )
         node = None
     return (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
 

@@ -157,6 +157,6 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
         path = (here / written).resolve()
         endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
         others = (path.with_suffix(ending) for ending in _MODULES)  # TypeScript names what will be made of it
-        below = (path / f"index{ending}" for ending in _MODULES)
+        below = (path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES)))  # whose `main` is a path, too
         named = (path, *endings, *others) if path.name else ()
         yield from (it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file())
