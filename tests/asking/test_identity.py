@@ -158,7 +158,7 @@ def test_the_environment_names_the_resource_at_azure(gate, cloud, monkeypatch):
     setenv(monkeypatch, **IDS["azure"])
     ran = gate(config({"id": "azure:chat:d", "config": {"apiHost": "other.openai.azure.com"}}))
     assert (ran.code, cloud.seen) == (2, [])
-    assert "allowed-hosts: other.openai.azure.com" in ran.err
+    assert "--allowed-hosts other.openai.azure.com" in ran.err
 
 
 def test_a_config_names_no_account(gate, cloud, monkeypatch):

@@ -25,7 +25,7 @@ _VALUES, _SERVERS = ({name: form for form, names in _TABLE[key].items() for name
 _GROUPS = ("generationConfig", "inferenceConfig", "interfaceConfig", "textGenerationConfig", "options")  # which hold options, too
 # Of the parameters, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
-_MAPPINGS = ("headers", "queryParams")  # what is written below them is read by name
+_MAPPINGS = ("headers", "queryParams", "passthrough")  # what is written below them is read by name
 _NAMES = {"number": "a number", "integer": "a whole number", "texts": "a text or a list of texts"}
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 

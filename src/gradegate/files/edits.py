@@ -72,7 +72,10 @@ class Edits:
         for path in sorted(self._changes, key=len, reverse=True):  # at one place, what is further inside comes first
             node: Any = self._root
             for step in path:
-                node = node.value[step] if isinstance(step, int) else next(value for key, value in node.value if key.value == step)
+                inside = [node.value[step]] if isinstance(step, int) else [value for key, value in node.value if key.value == step]
+                node = inside[0] if inside else None
+                if node is None:  # what is inside something new is written with that
+                    break
             if isinstance(node, yaml.MappingNode):
                 edits += self._edits(node, *self._changes[path])
         text, last = [], 0

@@ -46,7 +46,7 @@ class Moved:
 
 
 def moved(given: Mapping[str, Any]) -> Moved:
-    """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays, and is a mistake of the step."""
+    """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays: a mistake of the step."""
     texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
     found, least = Moved(), RUNS.read(runs)
@@ -67,6 +67,10 @@ def moved(given: Mapping[str, Any]) -> Moved:
         elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
             if least is None:
                 found.share = float(text) / 100
+                if 0 < found.share < 0.01:
+                    found.left.append(
+                        (key, f"`{key}: {text}` is {text} % there, as here now", f"write `min-pass-rate: {text}` if a share was meant")
+                    )
             elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
                 cure = "raise the first number of `runs` if that matters"
                 found.left.append((key, _BOTH.format(text, "{} of {}".format(*least)), cure))
