@@ -22,7 +22,7 @@ force-run
 
 @each("name", INPUTS)
 def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the_way(name):
-    found = from_inputs({f"INPUT_{name.upper()}": "3"}, Path(), ANSWERS).mistakes
+    found = from_inputs({f"INPUT_{name.upper()}": "3"}, Path()).mistakes
     if name in SAME:
         assert not any(f"there is no input `{name}`" in str(mistake) for mistake in found)
     else:
@@ -43,5 +43,5 @@ def test_an_answer_names_inputs_that_there_are(name):
 
 
 def test_the_spelling_of_shells_has_the_answer_too():
-    (mistake,) = from_inputs({"INPUT_FAIL_ON_THRESHOLD": "80"}, Path(), ANSWERS).mistakes
+    (mistake,) = from_inputs({"INPUT_FAIL_ON_THRESHOLD": "80"}, Path()).mistakes
     assert "min-pass-rate" in str(mistake)

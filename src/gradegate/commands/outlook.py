@@ -13,7 +13,6 @@ from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
-from gradegate.github.promptfoo_inputs import answers
 from gradegate.options import worded
 from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_ins
 from gradegate.values.figures import many
@@ -86,7 +85,7 @@ def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[Actio
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
-    action = from_inputs(_environ(root, env, inputs), root, answers())
+    action = from_inputs(_environ(root, env, inputs), root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)

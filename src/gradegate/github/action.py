@@ -11,7 +11,6 @@ from pathlib import Path
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
-from gradegate.github import promptfoo_inputs
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.base_commit import with_pull_request
@@ -49,7 +48,7 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
         event = read_event(environ)
-        settings = from_inputs(environ, cwd, promptfoo_inputs.answers())
+        settings = from_inputs(environ, cwd)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
         if settings.run.shard or settings.run.open:  # the merge that decides is the only one that comments
             settings = replace(settings, comment="off")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
+from gradegate.github import promptfoo_inputs
 from gradegate.github.artifact import FILES
 from gradegate.options import SWITCH, Option
 from gradegate.registry import suggest
@@ -18,11 +19,11 @@ KEYS = {entry.name: entry.variable for entry in VARIABLES}
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 
 
-def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, str] | None = None) -> ActionSettings:
+def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
-    (actions/runner, ContainerActionHandler). ``elsewhere`` has cures for inputs of another action.
+    (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
     variables = {entry.variable: value for entry in VARIABLES if (value := inputs.read(entry))}
@@ -31,7 +32,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
     run |= {name: "" if name in auto else str(cwd / run[name]) for name in ("base", *FILES) if name in run}
     run |= {"auto": auto, "cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
-    mistakes = (*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
+    mistakes = (*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ))
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that asks all of the plan by itself"
         mistakes = (*mistakes, Mistake(what, None, "with shards, give every job the same file"))
@@ -87,10 +88,10 @@ class _Inputs:
             self.mistakes += e.mistakes
             return None
 
-    def unknown(self, elsewhere: Mapping[str, str]) -> list[Mistake]:
+    def unknown(self) -> list[Mistake]:
         """A mistake for each input that there is not: the runner lets them all pass, and warns of some."""
         inputs = {f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input}
-        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input} | dict(elsewhere)
+        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input} | promptfoo_inputs.answers()
         mistakes = []
         for variable in sorted(it for it in self._environ if it.startswith("INPUT_") and it not in inputs):
             name = variable.removeprefix("INPUT_").lower()

@@ -42,7 +42,8 @@ def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, 
     if node and tsx:
         return (node, "--import", "tsx", *_PLAIN, "--eval")
     said = version((node, *_PLAIN, "--eval")) if node and typed else ""
-    if said and not _strips(said):
+    major, minor = (int(part) for part in (said or "0.0").split(".")[:2])
+    if said and (major, minor) < (23, 6) and not (major == 22 and minor >= 18):
         if not bun:
             what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
             raise Missing(
@@ -58,11 +59,6 @@ def _found(named: str, path: str, folder: Path) -> str | None:
         return shutil.which("node", path=path)
     places = (folder / named, folder / named / "bin" / "node", folder / named / "node", named)
     return next(filter(None, (shutil.which(str(place), path=path) for place in places)), None)
-
-
-def _strips(version: str) -> bool:
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
 
 
 def _cure(version: str, leave: Leave) -> str:

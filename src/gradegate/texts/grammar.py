@@ -22,6 +22,7 @@ _COMPARES = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq":
 _TAGS = ("if", "for", "set", "elif", "else", "endif", "endfor", "endset", "endraw")
 BINARY = {nodes.Add: "+", nodes.Sub: "-", nodes.Mul: "*", nodes.Div: "/", nodes.Mod: "%"}
 _JOINS = (*BINARY, nodes.Concat, nodes.Compare)
+_IN = ("in", "not in")
 _SUPPORTED = (
     *_JOINS,
     *(nodes.Operand, nodes.Neg, nodes.Pos, nodes.And, nodes.Or, nodes.Not, nodes.CondExpr),
@@ -146,7 +147,7 @@ def _check(node: nodes.Node) -> None:
             _refuse(node, f"the filter `{node.name}`", _nearest(node.name, FILTERS))
         case nodes.Test() if node.name not in TESTS or node.args:
             _refuse(node, f"`is {node.name}`", _nearest(node.name, TESTS))
-        case nodes.Not() if any(isinstance(child, _JOINS) and not _is_in(child) for child in bare):
+        case nodes.Not() if any(isinstance(it, _JOINS) and not (isinstance(it, nodes.Compare) and it.ops[0].op in _IN) for it in bare):
             _refuse(node, "`not` before a sign", "put brackets around what it negates")
         case nodes.Add() | nodes.Sub() if isinstance(node.right, nodes.Concat) and node.right in bare:
             _refuse(node, "`~` behind `+` or `-`", "put brackets around one")
@@ -161,10 +162,6 @@ def _check(node: nodes.Node) -> None:
         _refuse(node, "`set` of anything but one name", "write one `set` for each")
     if isinstance(node, nodes.AssignBlock) and node.filter:
         _refuse(node, "a filter of a whole block", "put it where the value is printed")
-
-
-def _is_in(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Compare) and node.ops[0].op in ("in", "not in")
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
