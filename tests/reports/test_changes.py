@@ -50,7 +50,7 @@ def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
     assert decision.outcome is GateOutcome.BLOCKED
     text = written("comment", decision)
     assert text.lower().count("weakens its own gate") == 1
-    assert ("facts: missed, pass rate 0% is below 90%" in text) is also
+    assert ("facts – missed, pass rate 0% is below 90%" in text) is also
     assert ("| ❌ | facts | 0% passed (0 of 1) | at least 90% pass |" in text) is also
 
 

@@ -105,7 +105,7 @@ def test_a_blocked_comment_says_what_failed_and_why() -> None:
     assert "| ⚠️ | style (advisory) | mean score 0.4 | mean score at least 0.8 |" in page
     got = "The capital of New York is New York City, the largest city of the…"
     place = f"https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"
-    assert f"| ❌&nbsp;blocks | **[New York]({place})** | {got} | `factuality`: The answer names New York City as the capital" in page
+    assert f"| ❌&nbsp;blocks | **[New York]({place})** | {got} | `factuality` – The answer names New York City as the capital" in page
     link = f"[capitals.yaml:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
     case = (
         f"**New York**\n\n❌ `factuality` failed · score 0, threshold 0.5 · {link}\n\n```text\n"

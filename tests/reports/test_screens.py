@@ -32,7 +32,7 @@ def test_every_failing_case_has_a_line_and_its_place() -> None:
     assert "| ❌ | facts | 86.6% passed (260 of 300) | 96.7% (−10) | at least 90% pass |" in page
     more = sum(int(line.partition(" more case")[0].rpartition(" ")[2]) for line in lines if " more case" in line)
     assert sum(line.count("/evals/support.yaml#L") for line in lines) + more == 40
-    assert all("| `factuality`: The answer" in line and "| Of course" in line for line in lines)
+    assert all("| `factuality` – The answer" in line and "| Of course" in line for line in lines)
 
 
 def test_twelve_cases_are_seen_at_a_glance() -> None:
@@ -45,7 +45,7 @@ def test_twelve_cases_are_seen_at_a_glance() -> None:
     starts = ["❌&nbsp;new"] * 4 + ["❌&nbsp;known"] * 2 + ["❔&nbsp;could not tell"] + ["⚠️&nbsp;advisory"] * 2
     assert [line.split(" | ")[0] for line in cases.splitlines()[2:] if line] == [f"| {start}" for start in starts]
     assert "Moves to Oslo](" in cases
-    assert "turn 4 | To Bergen. | `knowledge-retention`: 1 of 2 answers forget nothing" in cases
+    assert "turn 4 | To Bergen. | `knowledge-retention` – 1 of 2 answers forget nothing" in cases
     assert len(sight) < 5_000
 
 

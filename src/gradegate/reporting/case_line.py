@@ -64,7 +64,7 @@ def line(finding: Finding, scope: Scope, width: Width) -> tuple[str, ...]:
         f"{did.sign} {effect(finding) or did.words.lower()}".replace(" ", "&nbsp;", 1),
         "<br>".join(filter(None, (case, " · ".join(filter(None, about))))),
         "" if row.error else inline(one_line(told.answered, width.got) or "(an empty answer)", 2 * width.got),
-        f"{code(kind, 80)}: {reason}" if kind else reason,
+        f"{code(kind, 80)} – {reason}" if kind else reason,  # a colon behind anybody's text could end the name of an emoji
     )
 
 

@@ -153,7 +153,7 @@ def _in_words(decision: Decision, scope: Scope, form: PageForm) -> str:
     lines = []
     for result in decision.rules:
         if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
-            lines.append(f"- {inline(titled(result.rule, scope.suites))}: {verdict(result)}, {sentence(result.reason, 600)}\n")
+            lines.append(f"- {inline(titled(result.rule, scope.suites))} – {verdict(result)}, {sentence(result.reason, 600)}\n")
         if result.slack is not None:
             lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
     return _fitting(lines, "more line", form) + "\n" if lines else ""
