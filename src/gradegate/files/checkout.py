@@ -28,7 +28,7 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def brought(path: Path) -> bool:
-    """Whether what is checked out brought a file, or a link on the way to it; what git cannot say it did.
+    """Whether what is checked out brought a folder, anything in it, or a link on the way to it; what git cannot say it did.
 
     The index lists what is checked out: https://git-scm.com/docs/index-format
     """
@@ -39,7 +39,9 @@ def brought(path: Path) -> bool:
     except (OSError, ValueError):
         return True
     places = {path, path.resolve(), *path.parents} - {root, *root.parents}
-    return any(os.fsencode(place.relative_to(root)) in listed for place in places if place.is_relative_to(root))
+    names = [os.fsencode(place.relative_to(root)) for place in places if place.is_relative_to(root)]
+    inside = tuple(os.fsencode(it.relative_to(root)) + b"/" for it in (path, path.resolve()) if it.is_relative_to(root))
+    return not listed.isdisjoint(names) or any(name.startswith(inside) for name in listed)
 
 
 def head_of(root: Path) -> str:

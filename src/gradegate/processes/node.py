@@ -32,14 +32,13 @@ def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, 
     """
     typed = file.suffix.lower() in _TYPED
     packages = [above / "node_modules" for above in (folder, *folder.parents)] if typed else []
+    if any(place.exists() and brought(place) for place in packages):
+        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
     bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
-    tsx = next(filter(Path.is_file, (place / "tsx" / "package.json" for place in packages)), None)
-    # A pull request that brings a program in which TypeScript runs would judge itself.
-    bun, tsx = None if bun and brought(Path(bun)) else bun, None if tsx and brought(tsx) else tsx
     node = _found(leave.node, leave.env["PATH"], leave.cwd)
     if node is None and not bun:
         raise Missing(f"there is no `{leave.node or 'node'}` that runs `{file.name}`", _cure("", leave))
-    if node and tsx:
+    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
         return (node, "--import", "tsx", *_PLAIN, "--eval")
     said = version((node, *_PLAIN, "--eval")) if node and typed else ""
     major, minor = (int(part) for part in (said or "0.0").split(".")[:2])
