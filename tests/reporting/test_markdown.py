@@ -11,7 +11,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.reporting.markdown import BREAK, code, details, fence, fit, inline, link, table, utf8, utf16
+from gradegate.reporting.markdown import BREAK, code, details, fence, fit, inline, link, sentence, table, utf8, utf16
 from gradegate.reporting.visible import one_line, visible
 from support.each import each
 from support.samples import NASTY
@@ -70,6 +70,16 @@ def test_inline_text_looks_the_same_and_does_nothing(text: str) -> None:
         assert shape(tree) == ["body", *elements]
         assert settled("".join(tree.itertext()).replace(BREAK, "")) == settled(one_line(text))
         assert not re.search(rf"@\w|#\d|[a-z]-\d|ghsa-\w|{COMMIT}|:[\w+-]+:", prose(tree), re.IGNORECASE)
+
+
+@given(TEXTS)
+@example("the rule `a-b: c` and ``x` `@a` `<b>` `a`b` :pass:")
+def test_a_sentence_of_ours_has_names_as_code_and_does_nothing_else(text: str) -> None:
+    tree = rendered(f"{sentence(text) or 'x'}\n")
+    assert shape(tree)[:2] == ["body", "p"]
+    assert {*shape(tree)[2:]} <= {"code"}
+    assert not re.search(r"@\w|#\d|gh-\d|:[\w+-]+:", prose(tree), re.IGNORECASE)
+    assert [it.text for it in rendered(sentence("`a-b` of `New York`") + "\n").iter("code")] == ["a-b", "New York"]
 
 
 @given(TEXTS)
