@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test check pytest container nightly mutate bench image generated lock clean
+.PHONY: demo test check pytest container nightly mutate bench image generated lock release owner clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
@@ -58,6 +58,19 @@ COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet -
 lock: $(READY)
 	$(COMPILE) requirements.lock $(addprefix --unsafe-package ,rich markdown-it-py mdurl pygments) pyproject.toml
 	$(COMPILE) .github/package/requirements.txt --allow-unsafe .github/package/requirements.in
+
+# One commit with version, date and figures: make release VERSION=0.2.0, and OWNER=NAME where the repository names no owner yet.
+release: $(READY)
+	$(BIN)/python scripts/release.py prepare $(VERSION) $(addprefix --owner ,$(OWNER))
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python scripts/generated.py
+	git commit --quiet --all --message "Prepare v$(VERSION)"
+	$(BIN)/python scripts/release.py check $(VERSION)
+
+# The owner's name in every file that names this repository: make owner OWNER=NAME.
+owner: $(READY)
+	$(BIN)/python scripts/release.py own $(OWNER)
+	$(BIN)/ruff format --quiet .
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
