@@ -107,7 +107,7 @@ def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored
 
 
 def written(result: RuleResult) -> str:
-    """The comment of a run that could not be decided, with that rule."""
+    """The comment of an inconclusive run, with that rule."""
     report = REPORTS.find("comment")
     assert report is not None
     return report.render(decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links()).text

@@ -34,7 +34,7 @@ _DATA = (
 
 
 def told(decision: Decision, room: int, measure: Callable[[str], int], short: bool = False) -> str:
-    """The cases that block, then those that could not be decided, then advice, as many as there is room for.
+    """The cases that block, then errors, then advice, as many as there is room for.
 
     What failed once is named and no more: it may well be good.
     """
