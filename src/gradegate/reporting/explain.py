@@ -11,13 +11,15 @@ from gradegate.reporting.visible import clip, fact, visible
 from gradegate.reporting.wording import called, expected, place, remarks, said, scored, spot
 from gradegate.values.result import Grade, Row
 
+_LINE, _WHOLE = 200, 1000  # characters: of a question where texts are short, and of texts that are not
+
 
 def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     """Each assertion with what was expected and why it did not pass; the answer once, before them."""
     grades = list(grades)
     told = exchange(row, grades[0] if grades else None)
     turn = f" (turn {told.turn})" if told.turn else ""
-    asked = [fact(f"asked{turn}", told.asked if len(told.asked) <= limit else question(row, told.asked, limit), limit)]
+    asked = [fact(f"asked{turn}", question(row, told.asked, _LINE) if limit < _WHOLE else told.asked, limit)]
     answer = [*asked, fact(f"got{turn}", told.answered or "(an empty answer)", limit)] if row.output is not None else []
     error = [*asked, fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
