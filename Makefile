@@ -7,7 +7,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 SITE := $(VENV)/site
 
-.PHONY: demo test check pytest container nightly mutate bench image generated site lock clean
+.PHONY: demo test check pytest container nightly mutate bench image generated site lock release owner clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
@@ -64,6 +64,19 @@ lock: $(READY)
 	$(COMPILE) requirements.lock $(addprefix --unsafe-package ,rich markdown-it-py mdurl pygments) pyproject.toml
 	$(COMPILE) .github/package/requirements.txt --allow-unsafe .github/package/requirements.in
 	$(COMPILE) .github/site/requirements.txt .github/site/requirements.in
+
+# One commit with version, date and figures: make release VERSION=0.2.0, and OWNER=NAME where the repository names no owner yet.
+release: $(READY)
+	$(BIN)/python scripts/release.py prepare $(VERSION) $(addprefix --owner ,$(OWNER))
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python scripts/generated.py
+	git commit --quiet --all --message "Prepare v$(VERSION)"
+	$(BIN)/python scripts/release.py check $(VERSION)
+
+# The owner's name in every file that names this repository: make owner OWNER=NAME.
+owner: $(READY)
+	$(BIN)/python scripts/release.py own $(OWNER)
+	$(BIN)/ruff format --quiet .
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
