@@ -113,19 +113,18 @@ def inputs() -> Mapping[str, str]:
     also = {name: f"; {entry['say']}" if "say" in entry else "" for name, entry in by_env.items()}
     groups = {end: ", ".join(f"`{by_env[name]['as']}`" for name in by_env if also[name] == end) for end in also.values()}
     shared = {name: f"`env:` of the step: {groups[also[name]]}{also[name]}" for name in by_env}
-    return {**entries["same"], **answers(), **shared}
+    idle = {name: "leave it out" for name, entry in entries["answers"].items() if entry["do"] == "leave"}
+    return {**entries["same"], **answers(), **idle, **shared}
 
 
 def from_promptfoo() -> str:
     """docs/from-promptfoo.md with the names that the tables have."""
-    return filled(
-        "from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()), ("| assertion of promptfoo | here |", ways("promptfoo"))
-    )
+    return filled("from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()))
 
 
 def from_deepeval() -> str:
     """docs/from-deepeval.md with the names that the table has."""
-    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")), ("| Ragas | here |", ways("Ragas")))
+    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")))
 
 
 INDEX = """\
