@@ -108,7 +108,7 @@ tests:
 ```
 """
 COMMON = """
-Both lists are made from the pages and the code by `make generated`.
+Both lists are made by `make generated`.
 
 ## Keys of every assertion
 
@@ -121,7 +121,7 @@ Both lists are made from the pages and the code by `make generated`.
 | `provider` | [the grader](../providers.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
 | `rubricPrompt` | our prompt | the prompt of the grader |
 
-A CSV cell without a threshold, such as `similar:text`, takes promptfoo's default for cells, which may differ from the page.
+CSV cells without a threshold (`similar:text`) take promptfoo's default for cells, which may differ.
 
 ## Opposites
 
@@ -130,25 +130,25 @@ an error.
 
 ## Grader replies
 
-A grader replies with a JSON object: a reason, then the verdict under the keys that the page names. Some graders may also end a text with
-a line such as `Answer: C`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error, never a score, where
-promptfoo fails the answer. [Verdicts](../verdicts.md) has the rules.
+A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Some may also end a text with a line such as
+`Answer: C`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo would fail the answer.
+[Verdicts](../verdicts.md) has the rules.
 
 - `config.language` sets the language of the reasons.
-- `rubricPrompt` is a text, chat messages (a list, JSON or YAML), or `file://...`. It sees the test's variables, and those on the page.
-  For several steps it is a mapping from the steps on the page to prompts.
-- The pages count calls without re-asks.
+- `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a
+  mapping from the steps on the page to prompts.
+- Calls are counted without re-asks.
 
 ## Context
 
 `context-faithfulness`, `context-recall` and `context-relevance` need the variable `context`: a text, or a list of texts. A recorded answer
-may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_context` of each answer; if no answer has any, the variable
+may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_context` of each answer; if there is none, the variable
 `retrieval_context`, then `context`.
 
 - A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
-- `contextTransform` on the assertion finds the texts in an answer that is JSON: `output.context`, `output.citations[0].text`,
-  `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`. `context.vars.docs` and `context.metadata.sources` work as well. Any other
-  expression runs as [JavaScript](../javascript.md).
+- `contextTransform` on the assertion finds the texts in a JSON answer: `output.context`, `output.citations[0].text`,
+  `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`; or in `context.vars` and `context.metadata`. Anything else runs as
+  [JavaScript](../javascript.md).
 - No context is a mistake before the run if the config shows it, else an error.
 
 ## DeepEval options
@@ -157,7 +157,7 @@ DeepEval's assertions take these options in `config`:
 
 | option | default | |
 |---|---|---|
-| `include_reason` | `true` | `true`: the reason is made from the verdicts; `llm`: a model words it, in one more call; `false`: no reason |
+| `include_reason` | `true` | a reason made from the verdicts; `llm`: in a model's words, for one more call; `false`: none |
 | `strict_mode` | `false` | score 1 for a perfect result, else 0; the threshold is 1 |
 | `verbose_mode` | `false` | prints the steps and keeps them in the evidence |
 | `async_mode` | `true` | no effect: independent calls always run at once |
