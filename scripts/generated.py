@@ -1,6 +1,8 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import price_table
@@ -10,7 +12,8 @@ from gradegate.commands.schema import schema
 from gradegate.files.document import table
 from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
-from gradegate.options import SWITCH, Option
+from gradegate.options import SWITCH, Option, worded
+from gradegate.planning.types import known, spelled
 from gradegate.values.settings import OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,13 +87,45 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
+def filled(page: str, *tables: tuple[str, Mapping[str, str]]) -> str:
+    """A page by hand whose tables with these heads are made: names with the same words share a row."""
+    text = (DOCS / page).read_text()
+    for head, words in tables:
+        start = text.index(f"{head}\n|---|---|\n") + len(f"{head}\n|---|---|\n")
+        rows: dict[str, list[str]] = {}
+        for name, way in words.items():
+            rows.setdefault(way, []).append(f"`{name}`")
+        made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+        text = text[:start] + made + re.sub(r"\A(\|.*\n)*", "", text[start:])
+    return text
+
+
+def ways(tool: str) -> Mapping[str, str]:
+    """The names of a tool's metrics, with what each is here."""
+    same = "the name in kebab-case"
+    return {it.name: same if it.cure == spelled(it.name) else worded(it.cure, inputs=False) for it in known() if it.tool == tool}
+
+
+def inputs() -> Mapping[str, str]:
+    """The inputs of promptfoo's action, with what to give in their place."""
+    entries = table("github", "promptfoo_action.yaml")
+    by_env = {name: entry for name, entry in entries["answers"].items() if entry["do"] == "env"}
+    also = {name: f"; {entry['say']}" if "say" in entry else "" for name, entry in by_env.items()}
+    groups = {end: ", ".join(f"`{by_env[name]['as']}`" for name in by_env if also[name] == end) for end in also.values()}
+    shared = {name: f"`env:` of the step: {groups[also[name]]}{also[name]}" for name in by_env}
+    return {**entries["same"], **answers(), **shared}
+
+
 def from_promptfoo() -> str:
-    """docs/from-promptfoo.md with the inputs that the table has; all else in it is written by hand."""
-    head = "| input of promptfoo-action | here |\n|---|---|\n"
-    before, rest = (DOCS / "from-promptfoo.md").read_text().split(head, 1)
-    rows = {**table("github", "promptfoo_action.yaml")["same"], **answers()}
-    lines = "".join(f"| `{name}` | {words} |\n" for name, words in rows.items())
-    return before + head + lines + rest[rest.index("\n## ") :]
+    """docs/from-promptfoo.md with the names that the tables have."""
+    return filled(
+        "from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()), ("| assertion of promptfoo | here |", ways("promptfoo"))
+    )
+
+
+def from_deepeval() -> str:
+    """docs/from-deepeval.md with the names that the table has."""
+    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")), ("| Ragas | here |", ways("Ragas")))
 
 
 INDEX = """\
@@ -118,7 +153,7 @@ Both lists are made by `make generated`.
 | `weight` | 1 | in the score of the case; 0: reported, never fails |
 | `metric` | | a name for reports and gate rules |
 | `blocking` | `true` | `false`: reported, never fails the check |
-| `provider` | [the grader](../providers.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
 | `rubricPrompt` | our prompt | the prompt of the grader |
 
 CSV cells without a threshold (`similar:text`) take promptfoo's default for cells, which may differ.
@@ -187,6 +222,7 @@ FILES = {
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
     DOCS / "from-promptfoo.md": from_promptfoo,
+    DOCS / "from-deepeval.md": from_deepeval,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),
