@@ -131,7 +131,8 @@ def from_deepeval() -> str:
 INDEX = """\
 # Assertions
 
-An assertion checks one answer, or a whole conversation. It passes, fails, or is an error when there is no verdict.
+An assertion checks an answer or a whole conversation. It passes, fails, or is an error if there is no verdict. A check that exceeds a
+[limit](../limits.md), such as two seconds for a regular expression, is an error, too.
 
 ```yaml
 tests:
@@ -143,8 +144,6 @@ tests:
 ```
 """
 COMMON = """
-Both lists are made by `make generated`.
-
 ## Keys of every assertion
 
 | key | default | |
@@ -160,14 +159,13 @@ CSV cells without a threshold (`similar:text`) take promptfoo's default for cell
 
 ## Opposites
 
-`not-` before a type turns it around: what passes fails, and what fails passes. The score is 1 - score, kept within 0 to 1. An error stays
-an error.
+With `not-` before a type, what passes fails, and what fails passes. The score is 1 - score, within 0 to 1. An error stays an error.
 
 ## Grader replies
 
-A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Some may also end a text with a line such as
-`Answer: C`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo would fail the answer.
-[Verdicts](../verdicts.md) has the rules.
+A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts,
+alone or after a label such as `Answer:`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo
+would fail the answer. [Verdicts](../verdicts.md) has the rules.
 
 - `config.language` sets the language of the reasons.
 - `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a
