@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
     for change in prepared.changes.found:
         where = f"{change.origin}: " if change.origin else ""
         print(harmless(f"{where}gate {change.kind.value}: {change.text}"))
+    for preset in (policy.preset for policy in plan.policies if policy.preset):
+        print(harmless(f"{preset.origin}: {preset.text}"))
     for line in (model.chosen for model in plan.models if model.chosen):
         print(harmless(line))
     for line in inventory(plan.keys, prepared.secrets.names):
