@@ -1,17 +1,19 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import price_table
 import yaml
 
-from gradegate.commands.list import summary
 from gradegate.commands.schema import schema
 from gradegate.files.document import table
 from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
-from gradegate.options import SWITCH, Option
+from gradegate.options import SWITCH, Option, worded
+from gradegate.planning.types import known, spelled
 from gradegate.values.settings import OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,41 +87,131 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
+def filled(page: str, *tables: tuple[str, Mapping[str, str]]) -> str:
+    """A page by hand whose tables with these heads are made: names with the same words share a row."""
+    text = (DOCS / page).read_text()
+    for head, words in tables:
+        start = text.index(f"{head}\n|---|---|\n") + len(f"{head}\n|---|---|\n")
+        rows: dict[str, list[str]] = {}
+        for name, way in words.items():
+            rows.setdefault(way, []).append(f"`{name}`")
+        made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+        text = text[:start] + made + re.sub(r"\A(\|.*\n)*", "", text[start:])
+    return text
+
+
+def ways(tool: str) -> Mapping[str, str]:
+    """The names of a tool's metrics, with what each is here."""
+    same = "the name in kebab-case"
+    return {it.name: same if it.cure == spelled(it.name) else worded(it.cure, inputs=False) for it in known() if it.tool == tool}
+
+
+def inputs() -> Mapping[str, str]:
+    """The inputs of promptfoo's action, with what to give in their place."""
+    entries = table("github", "promptfoo_action.yaml")
+    by_env = {name: entry for name, entry in entries["answers"].items() if entry["do"] == "env"}
+    also = {name: f"; {entry['say']}" if "say" in entry else "" for name, entry in by_env.items()}
+    groups = {end: ", ".join(f"`{by_env[name]['as']}`" for name in by_env if also[name] == end) for end in also.values()}
+    shared = {name: f"`env:` of the step: {groups[also[name]]}{also[name]}" for name in by_env}
+    return {**entries["same"], **answers(), **shared}
+
+
 def from_promptfoo() -> str:
-    """docs/from-promptfoo.md with the inputs that the table has; all else in it is written by hand."""
-    head = "| input of promptfoo-action | here |\n|---|---|\n"
-    before, rest = (DOCS / "from-promptfoo.md").read_text().split(head, 1)
-    rows = {**table("github", "promptfoo_action.yaml")["same"], **answers()}
-    lines = "".join(f"| `{name}` | {words} |\n" for name, words in rows.items())
-    return before + head + lines + rest[rest.index("\n## ") :]
+    """docs/from-promptfoo.md with the names that the tables have."""
+    return filled(
+        "from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()), ("| assertion of promptfoo | here |", ways("promptfoo"))
+    )
 
 
+def from_deepeval() -> str:
+    """docs/from-deepeval.md with the names that the table has."""
+    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")), ("| Ragas | here |", ways("Ragas")))
+
+
+INDEX = """\
+# Assertions
+
+An assertion checks one answer, or a whole conversation. It passes, fails, or is an error when there is no verdict.
+
+```yaml
+tests:
+  - vars: {question: "How much may I spend?"}
+    assert:
+      - {type: contains, value: '$500'}
+      - {type: not-icontains, value: as an AI}
+      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7, weight: 2}
+```
+
+Both tables are made from the pages and the code by `make generated`.
+"""
 COMMON = """\
-What every assertion takes, beside what its page says:
+## Keys of every assertion
 
 | key | default | |
 |---|---|---|
-| `threshold` | the assertion's | the score from which it passes; `none`: the score is reported, and decides nothing |
-| `weight` | 1 | its weight in the score of the case; 0: reported, and never failing |
-| `metric` | | a name under which reports and rules of a gate know it |
-| `blocking` | `true` | `false`: reported, and never failing the check |
-| `provider` | `options.provider` of the test, `--grader`, `defaultTest.options.provider` | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
-| `rubricPrompt` | our own prompt | text, chat as JSON, YAML or a list, `file://...`; for assertions that ask in steps a mapping or a list |
+| `threshold` | on the page | the score from which the assertion passes; `none`: the score is only reported |
+| `weight` | 1 | weight in the score of the case; 0: reported, never fails |
+| `metric` | | a name for reports and gate rules |
+| `blocking` | `true` | `false`: reported, never fails the check |
+| `provider` | `options.provider` of the test, `--grader`, `defaultTest.options.provider` | the grader: a model, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `rubricPrompt` | our prompt | replaces the prompt of the grader |
 
-Every type can be written with `not-` before it: what passes fails, the score is 1 - score within 0 to 1, and an error stays an error. A reply of a grader that
-holds no verdict is asked for once more (`--reask`) and then an error, never a score: see [verdicts](../verdicts.md).
+A threshold in a CSV cell is written as `similar(0.9):text`. Without it, promptfoo's default for cells holds, which may differ from the page.
+
+## Opposites
+
+Write `not-` before any type. What passes then fails, and what fails passes. The score is 1 - score, kept within 0 to 1. An error stays an error.
+
+## Grader replies
+
+A grader replies with a JSON object: first a reason, then the verdict. The pages name the keys. Some graders may also end a text with
+a line such as `Answer: C`. A reply without a readable verdict is re-asked once (`--reask`). After that the grade is an error, never a
+score. [Verdicts](../verdicts.md) has the exact rules.
+
+- `config.language` sets the language of the reasons.
+- `rubricPrompt` is a text, chat messages (a list, JSON or YAML), or `file://...`. It sees the variables of the test and those on the page.
+- A grader with several steps takes a mapping from steps to prompts. The page names the steps.
+- The pages count grader calls without re-asks.
+
+## Context
+
+`context-faithfulness`, `context-recall` and `context-relevance` need the context of the answer: a text or a list of texts in the variable
+`context`. A recorded answer may bring it as `retrieval_context`.
+
+Assertions from DeepEval use the `retrieval_context` of each answer. If no answer has any, they use the variable `retrieval_context`,
+then `context`.
+
+- A list in `vars` makes one test for each item, as in promptfoo. Set `options.disableVarExpansion: true` to keep the list together.
+- `contextTransform` on the assertion takes the texts from the answer or the test. It is a path: `output.context`, `output.citations[0].text`,
+  `JSON.parse(output).docs`, `context.vars.docs`, `context.metadata.sources`. `.map(x => x.text)` and `.join('\\n')` may follow. A path
+  into the answer needs an answer that is JSON. Any other expression runs as [JavaScript](../javascript.md).
+- An absent or empty context is a mistake before the run where the config shows it. Otherwise the grade is an error.
+
+## DeepEval options
+
+Assertions from DeepEval take these options in `config`:
+
+| option | default | |
+|---|---|---|
+| `include_reason` | `true` | `true`: the reason is made from the verdicts, without a call; `llm`: a model words it, in one more call; `false`: no reason |
+| `strict_mode` | `false` | the score is 1 for a perfect result and 0 otherwise, and the threshold is 1 |
+| `verbose_mode` | `false` | prints the steps and keeps them in the evidence |
+| `async_mode` | `true` | no effect: independent calls always run at once |
+| `model`, `threshold` | | DeepEval's names for `provider` and `threshold`, which win. A model without a prefix is one of OpenAI |
 """
 
 
 def assertions() -> str:
-    """The index of the assertions' pages, by the names in their headings."""
-    summaries = {name: summary(kind) for name, kind in GRADERS} | {"assert-set": "Several assertions that count as one."}
-    pages = {name: page for page in sorted((DOCS / "assertions").glob("*.md")) for name in names_of(page)}
-    lines = ["# Assertions", "", "Made from the code and the pages by `make generated`.", "", "| | |", "|---|---|"]
-    for name in sorted(summaries):
-        page = f"[{name}]({pages[name].name})" if name in pages else name
-        lines.append(f"| {page} | {summaries[name]} |")
-    return "\n".join(lines) + "\n\n" + COMMON
+    """The index of the assertions' pages: their names and first paragraphs, apart by whether a model is called."""
+    tables: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
+    for page in sorted((DOCS / "assertions").glob("*.md")):
+        if names := names_of(page):
+            graders = filter(None, map(GRADERS.find, names))
+            table_of = tables["Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"]
+            sentence = " ".join(page.read_text().split("\n\n")[1].split())
+            table_of.append(f"| [{', '.join(names)}]({page.name}) | {sentence} |")
+    lines = [f"\n## {title}\n\n| type | passes when |\n|---|---|\n" + "\n".join(rows) + "\n" for title, rows in tables.items()]
+    return INDEX + "".join(lines) + "\n" + COMMON
 
 
 def names_of(page: Path) -> list[str]:
@@ -132,6 +224,7 @@ FILES = {
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
     DOCS / "from-promptfoo.md": from_promptfoo,
+    DOCS / "from-deepeval.md": from_deepeval,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

@@ -167,9 +167,10 @@ def test_the_scorecard_job_holds_what_its_publisher_accepts() -> None:
 def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     steps = jobs(ROOT / ".github" / "workflows" / "audit.yml")["dependencies"]["steps"]
     (audited,) = [step["with"] for step in steps if "pip-audit" in step["uses"]]
-    inputs = "requirements.lock .github/package/requirements.txt"
+    inputs = "requirements.lock .github/package/requirements.txt .github/site/requirements.txt"
     assert audited == {"inputs": inputs, "require-hashes": True, "disable-pip": True}
     assert "--require-hashes --requirement .github/package/requirements.txt" in RELEASE.read_text()
+    assert "--require-hashes --requirement $<" in (ROOT / "Makefile").read_text()
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 

@@ -104,11 +104,11 @@ def _blocks(prepared: Prepared) -> str:
 def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings) -> str:
     """What becomes of pull requests whose workflow GitHub gives no secrets."""
     if "pull_request" not in events:
-        return "see docs/github.md (Events)"
+        return "see docs/github-events.md"
     if not prepared.plan.keys:
         return "run as any other, as no key is needed; no comment, since their token only reads"
     ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
-    return f"not run, as GitHub gives them no secrets: the check {ends}; docs/github.md (Forks) has a way in two stages"
+    return f"not run, as GitHub gives them no secrets: the check {ends}; docs/github-forks.md has a way in two stages"
 
 
 def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:

@@ -34,11 +34,11 @@ from gradegate.values.result import GateOutcome
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
     "The event pull_request_target has the secrets for everybody's pull request, and judges the default branch and not the pull "
-    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github.md (Forks)."
+    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github-forks.md."
 )
 # What to do about keys that are not there.
 TWO_STAGES = (
-    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github.md (Forks) has a way in two "
+    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github-forks.md has a way in two "
     "stages, and says what `on-missing-secrets` does."
 )
 
