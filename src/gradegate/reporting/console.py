@@ -127,7 +127,8 @@ def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Li
     short = "" if short.removesuffix("ed") in why else short
     path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
     most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
-    report = f"; see {path}" if path and max(len(short), _LEAST) + len(path) <= most - len("; see ") else ""  # one that is cut leads nowhere
+    fits = path and max(len(short), _LEAST) + len(path) <= most - len("; see ")  # a path that is cut leads nowhere
+    report = f"; see {path}" if fits else ""
     room = most - len(report)
     alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
     ways = ["; ".join(filter(None, (short, why))), alone, short or one_line(why, room - 1)]

@@ -100,6 +100,15 @@ _SHOWN = Kind(gather=open_variables, tell=sorted)
 _SEEN = Kind(gather=partial(open_variables, option="exec-env"))
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The answers of an earlier run that are asked for again: its file, and of what did not pass the keys, of so many cases."""
+
+    file: Path
+    keys: frozenset[bytes]
+    of: int
+
+
 # fmt: off
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -158,7 +167,7 @@ class Settings:
     history: str = option("", "--history FILE", FROM_WORKSPACE,
         help="earlier runs of the default branch: by the votes of each case they say when a failure is a break",
         more=_IN_BASE)
-    history_out: str = option("", "--history-out FILE", PATH,
+    history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes `history` with the votes of this run, in runs of the default branch and on your own machine")
     sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
         help="labelled outputs that show whether the grader has moved, in place of those of the gate; `gradegate calibrate` "
@@ -192,7 +201,7 @@ class Settings:
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; no model is asked and no key is needed",
         more="This step decides, comments and writes the reports.")
-    open: str = option("", "--open FILE", PATH,
+    open: str = option("", "--open FILE", PATH, commands=("run", "merge"),
         help="of a merge: the file to write the failures to that shards are to ask again; nothing is decided then. "
              "With `shard`: the file that names them")
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
@@ -230,6 +239,7 @@ class Settings:
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why
     taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
+    again: Again | None = None
 
     def at(self, name: str) -> Origin:
         """The place of what an option says, as messages and reports name it."""
