@@ -6,6 +6,7 @@ import argparse
 import shlex
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from gradegate.commands import flags
 from gradegate.commands.telling import delivered, here
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.values.result import Outcome
     from gradegate.values.settings import Again
 
-    file = here() / args.results
+    file = Path(args.results)
     earlier = reread_file(file)[0].run
     failed = [row for row in earlier.rows if {row.outcome, *(grade.outcome for grade in row.grades)} != {Outcome.PASS}]
     if not failed:
