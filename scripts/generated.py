@@ -140,7 +140,7 @@ tests:
     assert:
       - {type: contains, value: '$500'}
       - {type: not-icontains, value: as an AI}
-      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7, weight: 2}
+      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7}
 ```
 """
 COMMON = """
