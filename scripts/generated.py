@@ -1,16 +1,12 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
-import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import price_table
 import yaml
 
 from gradegate.commands.schema import schema
-from gradegate.files.document import table
-from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH, Option, worded
 from gradegate.planning.types import known, spelled
@@ -87,45 +83,16 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
-def filled(page: str, *tables: tuple[str, Mapping[str, str]]) -> str:
-    """A page by hand whose tables with these heads are made: names with the same words share a row."""
-    text = (DOCS / page).read_text()
-    for head, words in tables:
-        start = text.index(f"{head}\n|---|---|\n") + len(f"{head}\n|---|---|\n")
-        rows: dict[str, list[str]] = {}
-        for name, way in words.items():
-            rows.setdefault(way, []).append(f"`{name}`")
-        made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
-        text = text[:start] + made + re.sub(r"\A(\|.*\n)*", "", text[start:])
-    return text
-
-
-def ways(tool: str) -> Mapping[str, str]:
-    """The names of a tool's metrics, with what each is here."""
-    same = "the name in kebab-case"
-    return {it.name: same if it.cure == spelled(it.name) else worded(it.cure, inputs=False) for it in known() if it.tool == tool}
-
-
-def inputs() -> Mapping[str, str]:
-    """The inputs of promptfoo's action, with what to give in their place."""
-    entries = table("github", "promptfoo_action.yaml")
-    by_env = {name: entry for name, entry in entries["answers"].items() if entry["do"] == "env"}
-    also = {name: f"; {entry['say']}" if "say" in entry else "" for name, entry in by_env.items()}
-    groups = {end: ", ".join(f"`{by_env[name]['as']}`" for name in by_env if also[name] == end) for end in also.values()}
-    shared = {name: f"`env:` of the step: {groups[also[name]]}{also[name]}" for name in by_env}
-    return {**entries["same"], **answers(), **shared}
-
-
-def from_promptfoo() -> str:
-    """docs/from-promptfoo.md with the names that the tables have."""
-    return filled(
-        "from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()), ("| assertion of promptfoo | here |", ways("promptfoo"))
-    )
-
-
 def from_deepeval() -> str:
-    """docs/from-deepeval.md with the names that the table has."""
-    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")), ("| Ragas | here |", ways("Ragas")))
+    """docs/from-deepeval.md with the metrics that the table has: names with the same words share a row."""
+    head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
+    before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
+    rows: dict[str, list[str]] = {}
+    for it in known():
+        if it.tool == "DeepEval":
+            rows.setdefault(same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []).append(f"`{it.name}`")
+    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+    return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
 INDEX = """\
@@ -219,7 +186,6 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-promptfoo.md": from_promptfoo,
     DOCS / "from-deepeval.md": from_deepeval,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
