@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from gradegate.asking import unknown_ids
@@ -13,16 +13,24 @@ from gradegate.errors import ConfigError
 Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
-def completed(given: dict[str, str], ask: Ask) -> Choices:
-    """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
+def completed(choices: Choices, given: Container[str], ask: Ask, variable: Callable[[str], str]) -> Choices:
+    """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input.
+
+    ``variable`` gives the name of the variable that holds the key of a model, where there is one.
+    """
     try:
-        template = given.get("template") or _template(ask)
-        choices = Choices(**{**given, "template": template})  # type: ignore[arg-type]
+        template = choices.template if "template" in given else _template(ask)
+        choices = replace(choices, template=template)
         if not choices.provider and template != "answers":
             question = f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
-            choices = replace(choices, provider=_address(ask) if template == "application" else _model(question, PLACEHOLDER, ask))
+            choices = replace(
+                choices, provider=_address(ask) if template == "application" else _model(question, PLACEHOLDER, ask, choices.live)
+            )
         if not choices.grader:
-            choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask))
+            choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live))
+        usual = variable(next(iter(choices.asked.values()))) if choices.live and not choices.key else ""
+        if usual and (typed := ask(f"Which variable of the environment holds its key? [{usual}] ").strip()) != usual:
+            choices = replace(choices, key=typed)
     except EOFError:
         cure = "answer the questions, or give --template, --provider and --grader"
         raise ConfigError.at("the input ended before the questions did; nothing was written", None, cure) from None
@@ -52,8 +60,8 @@ def _address(ask: Ask) -> str:
         question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
 
 
-def _model(question: str, default: str, ask: Ask) -> str:
-    """An id of a model; the vendor alone is asked for its model."""
+def _model(question: str, default: str, ask: Ask, live: bool) -> str:
+    """An id of a model; the vendor alone is asked for its model. ``live``: it is asked at once, and has to be named."""
     while True:
         typed = ask(question).strip() or default
         parts = split_id(typed)
@@ -61,6 +69,8 @@ def _model(question: str, default: str, ask: Ask) -> str:
             named = ask(f"Which model of it? [{unknown_ids.PLACEHOLDER}] ").strip()
             typed = f"{typed.rstrip(':')}:{named or unknown_ids.PLACEHOLDER}"
         told = fault(typed)
+        if live and typed.endswith(f":{unknown_ids.PLACEHOLDER}"):
+            told = ("names no model", "it is asked at once: name one as its vendor lists it")
         if split_id(typed) and not told and not is_address(typed):
             return typed
         question = f"No provider has that id ({told[1] if told else unknown_ids.nearest(typed)}). VENDOR:MODEL [{default}] "
