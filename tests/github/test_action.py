@@ -171,4 +171,4 @@ def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_sec
     assert left.outputs["exit-code"] == str(code)
     (comment,) = action.github.comments
     assert "all passed" not in comment["body"]
-    assert "could not tell" in comment["body"]
+    assert "inconclusive" in comment["body"]

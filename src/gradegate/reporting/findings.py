@@ -27,7 +27,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason."""
+    """A row with something to read; ``alike`` are further rows with an error for the same reason."""
 
     row: Row
     effect: Effect = Effect.NONE
@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then what could not be decided, then advice."""
+        """What did not pass: failures first, then errors, then advice."""
         return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
 
     @property
@@ -137,7 +137,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, it in enumerate(findings):
         groups.setdefault(_why(it, failures) or (number,), []).append(it)
-    return [replace(first, alike=tuple(row for it in rest for row in (it.row, *it.alike))) for first, *rest in groups.values()]
+    return [replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike)))) for first, *rest in groups.values()]
 
 
 def _why(finding: Finding, failures: bool) -> tuple[object, ...]:
