@@ -96,7 +96,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
     return {
         "PROVIDER": choices.target,
         "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}' if grader_key else f'"{choices.judge}"',
-        "TARGET_CONFIG": target_key,
+        "ACCESS": target_key,
         "TARGET_NEEDS": needs(keys[0]),
         "GRADER_NEEDS": needs(keys[1]),
         "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
