@@ -17,6 +17,7 @@ from support.each import each, table
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
+STARTERS = sorted((ROOT / "src" / "gradegate" / "commands" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
@@ -60,6 +61,14 @@ def test_one_version_of_each_action_is_used() -> None:
                 pins[action].add(pin)
     assert len(pins) >= 6
     assert {action: pin for action, pin in pins.items() if len(pin) > 1} == {}
+
+
+@each("path", [*STARTERS, *(path for path in WITH_STEPS if f"{REPOSITORY}@" in path.read_text())], ids=lambda path: path.name)
+def test_a_starter_workflow_uploads_the_page_that_the_comment_links(path: Path) -> None:
+    text = path.read_text()
+    assert ("gradegate-report.html" in text) == ("id: gate" in text)
+    page = r"if: always\(\) && steps\.gate\.outputs\.html-path # .+\n +uses: actions/upload-artifact@.+\n +with:\n +path: .+html-path"
+    assert len(re.findall(page, text)) == text.count("id: gate"), path
 
 
 def test_every_file_names_this_repository_alike() -> None:

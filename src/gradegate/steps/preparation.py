@@ -103,6 +103,7 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None, apar
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
+    inputs |= {settings.again.file} if settings.again else set()
     sought = inputs.union(*(located.workspace.named for located in suites))
     searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
     return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
