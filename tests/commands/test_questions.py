@@ -23,7 +23,7 @@ def asked(*typed, **given):
             raise EOFError
         return lines.pop(0)
 
-    choices = completed(Choices(**given), given, ask, lambda _: "OPENAI_API_KEY")
+    choices = completed(Choices(**given), given, ask)
     assert lines == []
     return choices, questions
 

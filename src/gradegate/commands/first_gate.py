@@ -6,21 +6,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gradegate.access.environment import Environment
-from gradegate.asking import unknown_ids
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check
 from gradegate.commands.outlook import runner
-from gradegate.commands.questions import Ask, completed
+from gradegate.commands.questions import Ask, completed, variables_of
 from gradegate.commands.starter_files import CONFIG, Ground, files, ground
-from gradegate.errors import Origin
 from gradegate.files.creating import check_free, create
 from gradegate.files.replacing import Place
-from gradegate.files.workspace import Workspace
-from gradegate.http.client import Client
-from gradegate.planning.bind import Binder
-from gradegate.steps.preparation import prepare_without_keys, with_stand_ins
+from gradegate.steps.preparation import prepare_without_keys
 from gradegate.values.settings import Settings, graders
-from gradegate.values.suite import ProviderSpec, Suite
 
 _THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
 _ABOUT = {
@@ -36,14 +29,15 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
     """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
 
     ``live``: the models are asked first, and a ProviderError is raised where one does not reply.
-
     Without ``config`` there is one, and nothing is asked either.
     """
     started = Choices(**given, workflow=workflow, config=config, live=live)
-    choices = completed(started, given, ask, _variable) if ask and config else started
+    choices = completed(started, given, ask) if ask and config else started
     check(choices)
     where = ground(cwd, choices.folder)
-    made = files(choices, where, _keys(choices, Workspace(where.root)) if config else ((), _keys_of_config(choices, where)))
+    keys = {"--grader": _keys_of_config(choices, where)} if not config else {}
+    keys |= {option: variables_of(id_, option, choices.key_of(id_)) for option, id_ in choices.asked.items() if config}
+    made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]))
     cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}
     if live:
         from gradegate.commands.first_calls import record
@@ -55,18 +49,6 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
     yield from _written(made, where)
     yield from [] if ask or not config else _defaults(choices, given)
     yield from _next(choices, where)
-
-
-def _keys(choices: Choices, workspace: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables of target and grader. Raises ConfigError for one that nobody serves."""
-    keys = {option: variables_of(id_, workspace, option, choices.key_of(id_)) for option, id_ in choices.asked.items()}
-    return keys.get("--provider", ()), keys["--grader"]
-
-
-def _variable(id_: str) -> str:
-    """The one variable that holds the key of a model; empty where none does, or several do."""
-    keys = variables_of(id_, Workspace(Path.cwd()), "--provider")
-    return keys[0] if len(keys) == 1 else ""
 
 
 def _keys_of_config(choices: Choices, where: Ground) -> tuple[str, ...]:
@@ -123,16 +105,3 @@ def _left(choices: Choices, where: Ground) -> Iterator[str]:
         yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}"
     if choices.workflow and choices.action == ACTION:
         yield "  put the commit of a release of gradegate into the workflow"
-
-
-def variables_of(id_: str, workspace: Workspace, option: str, key: str = "") -> tuple[str, ...]:
-    """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
-    config = {"apiKeyEnvar": key} if key else {}
-    named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
-    spec = ProviderSpec(id_ if named == id_ else f"{named}any", config=config, origin=Origin(option))
-
-    def build(keys: dict[str, str]) -> None:
-        suite = Suite(option, env=Environment(keys))
-        Binder(suite, workspace, workspace.root, Client(environ={}), {}).provider(spec)
-
-    return tuple(sorted(with_stand_ins(build)[1]))
