@@ -40,7 +40,7 @@ def test_the_reason_of_a_block_is_on_the_last_screen() -> None:
     seen = last_screen(text).replace("\n", "")
     assert "rule facts (blocking): missed; 86.6% passed (260 of 300); required: at least 90% pass" in seen
     assert "rule regressions (blocking): missed; 30 new failures" in seen
-    assert "blocked by Delivery abroad, Broken on arrival, Change of address and 37 more: the list is above" in seen
+    assert "blocked by Delivery abroad, Broken on arrival, New address and 37 more: the list is above" in seen
     assert "written: results.json, junit.xml" in seen
     assert "300 cases: 260 passed, 40 failed." in seen
     assert "Blocked: facts: pass rate 86.6% is below 90%; regressions: 30 new failures" in seen
@@ -62,7 +62,7 @@ def test_a_list_of_what_did_not_pass_stands_before_the_evidence() -> None:
     entries = [line for line in listed if line.startswith("  ")]
     assert len(entries) == 40
     assert all(len(line) <= 80 and "evals/support.yaml:" in line for line in entries)
-    assert entries[0].startswith("  Delivery abroad · evals/support.yaml:32 · factuality: The answer promises")
+    assert entries[0].startswith("  Delivery abroad · evals/support.yaml:32 · factuality: Says free in place of 1")
     assert sum(line.startswith("FAILED  ") for line in text) == 21  # twenty, and where the rest is
     assert "FAILED  20 more cases; -v shows all of them, and -o results.json keeps them" in text
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from gradegate.reporting.report import REPORTS
-from gradegate.values.result import Decision
+from gradegate.values.result import Decision, Outcome
 from support import chromium, samples, screens, showcase
+from support.pages import looks_on_github
 
 MISSING = chromium.missing("npm")
 pytestmark = [
@@ -57,6 +58,35 @@ def test_axe_finds_no_serious_fault_in_pages_as_they_open(tmp_path: Path, make: 
 def test_axe_would_find_one(tmp_path: Path) -> None:
     (found,) = chromium.faults(html(screens.not_run()).replace("<main>", "<main><img>"), tmp_path)
     assert found.startswith("image-alt: ")
+
+
+def test_nothing_is_cut_or_folded_on_paper_that_did_not_pass(tmp_path: Path) -> None:
+    steps = (
+        "const seen=(selector)=>[...document.querySelectorAll(selector)].map(e=>e.checkVisibility());"
+        "const wide=[...document.querySelectorAll('main *')].filter(e=>e.getBoundingClientRect().right>innerWidth+1);"
+        "leave('left',{hidden:seen('.case:not(.pass) :is(dd,.claims p):not(.fold *), .scores td').filter(s=>!s).length,"
+        "folded:seen('.case.pass dd, form, .fold').filter(Boolean).length,wide:wide.length,"
+        "ink:[getComputedStyle(document.body).color,getComputedStyle(document.body).backgroundColor]});"
+    )
+    page = html(showcase.showcase()).replace("@media print", "@media all").replace("@media screen", "@media not all")
+    page = page.replace("style-src", "x-style-src").replace("default-src 'none'; ", "")  # which name the style by its hash
+    assert page.count("@media all") == 1
+    assert ran(tmp_path, page, steps, "--window-size=720,900", chromium.DARK) == {
+        "hidden": 0,
+        "folded": 0,
+        "wide": 0,
+        "ink": ["rgb(0, 0, 0)", "rgb(255, 255, 255)"],
+    }
+
+
+@pytest.mark.parametrize("name", ["comment-12-mixed", "comment-300-with-40-failures"])
+def test_a_comment_is_read_without_much_scrolling(tmp_path: Path, name: str) -> None:
+    page = looks_on_github(screens.screens()[f"{name}.md"])
+    steps = "leave('left',[document.body.scrollHeight,document.body.innerText]);"
+    height, sight = ran(tmp_path, page, steps, "--window-size=1012,900")  # type: ignore[misc]
+    assert height <= (900 if "12" in name else 1000)
+    failed = [row for row in screens.DECISIONS[name.removeprefix("comment-")]().run.rows if row.outcome is not Outcome.PASS]
+    assert [row.output for row in failed if not row.turns and row.output not in sight] == []
 
 
 def test_dark_is_dark(tmp_path: Path) -> None:

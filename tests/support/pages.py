@@ -93,7 +93,7 @@ def looks_on_github(markdown: str) -> str:
     """A page for a browser that looks nearly as GitHub's. Machines without coloured signs draw ours."""
     body = re.sub(r"<blockquote>\s*<p>\[!WARNING\]\s*", '<blockquote class="warning"><b>⚠️ Warning</b><p>', _rendered(markdown))
     for sign, (kind, drawn) in SIGNS.items():
-        body = body.replace(sign, f'<i class="sign {kind}">{drawn}</i>')
+        body = re.sub(f"{sign}(\xa0[^\\s<]+)?", rf'<span class="sign"><i class="{kind}">{drawn}</i>\1</span>', body)
     style = Path(__file__).with_name("github.css").read_text(encoding="utf-8")
     return f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>.</title><style>{style}</style></head><body>{body}</body></html>'
 
