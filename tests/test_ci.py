@@ -8,9 +8,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from gradegate import REPOSITORY
+from gradegate import REPOSITORY, cli
 from support.each import each, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,6 +84,22 @@ def test_every_file_names_this_repository_alike() -> None:
             owners[owner].add(file)
     assert {owner: found for owner, found in owners.items() if owner != REPOSITORY.partition("/")[0]} == {}
     assert len(owners) == 1
+
+
+def test_the_hook_of_pre_commit_finds_mistakes_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    starts = [name for name in ("evals/promptfooconfig.json", "a.prompt.yml", "prompt.txt") if re.search(hook["files"], name)]
+    assert (hook["language"], starts) == ("python", ["evals/promptfooconfig.json", "a.prompt.yml"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = "prompts: [x]\nproviders: [openai:chat:gpt-4.1]\ntests: [{assert: [{type: contains, value: x}]}]\n"
+    for more, code, said in (
+        ("", 0, "a run needs OPENAI_API_KEY"),
+        ("gate: {confrm: off}\n", 2, "promptfooconfig.yaml:4: unknown key `confrm`"),
+    ):
+        Path("promptfooconfig.yaml").write_text(config + more)
+        assert cli.main(hook["entry"].split()[1:]) == code
+        assert said in "".join(capsys.readouterr())
 
 
 def needed(name: str) -> set[str]:
