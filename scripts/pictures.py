@@ -96,7 +96,7 @@ def recording() -> str:
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
         command = [sys.executable, "-m", "gradegate", "run", "-o", f"{folder}/results.json"]
         _, text = terminal.run(command, ROOT / "examples" / "quickstart", environ, 100)
-    shown = SECONDS.sub("0.0 s", text.replace(folder, "."))
+    shown = SECONDS.sub("0.0 s", text.replace(f"{folder}/", ""))
     console = Console(record=True, width=100, file=StringIO(), force_terminal=True)
     console.print(Text.from_ansi(f"$ gradegate run -o results.json\n{shown}"))
     return console.export_html(inline_styles=True, code_format="{code}", theme=THEME)
