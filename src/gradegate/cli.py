@@ -19,7 +19,9 @@ from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.registry import near, suggest
 from gradegate.reporting.streams import guard
 
-COMMANDS = tuple("init migrate run merge validate cases view explain calibrate list schema action".split())  # each a file of `commands/`
+COMMANDS = tuple(
+    "init migrate run rerun merge validate cases view explain calibrate list schema action".split()
+)  # each a file of `commands/`
 
 
 def script() -> NoReturn:

@@ -68,7 +68,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
         "rule facts (blocking): missed; 66.6% passed (2 of 3), 3 errors; required: at least 95% pass\n"
         "6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors.\n"
-        "Blocked: 1 of 6 cases failed\n"
+        'Blocked: 1 of 6 cases failed; The rule "facts" is missed: 66.6% of its assertions pass, and 95% must\n'
     )
 
 

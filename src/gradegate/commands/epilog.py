@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, str] = {
     "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
+    "rerun": "gradegate rerun results.json --failed",
     "merge": "gradegate merge parts evals/support.yaml -o results.json",
     "validate": "gradegate validate evals/support.yaml",
     "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
@@ -22,7 +23,7 @@ _DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE,
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("", "run", "merge", "action"), _DECIDED),
+    **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
     "validate": {"0": "no mistake", "2": _MISTAKE},
     "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
 }

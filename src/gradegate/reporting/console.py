@@ -44,7 +44,7 @@ _NAMES = 3  # cases that the last lines name
 _ALIKE = 10  # cases of one reason that are named below the first
 _TEXT = 500  # characters of a text of the run as a whole
 _WHY = 200  # characters of a reason in the list
-_COLUMNS, _LEAST = 110, 40  # characters of the last line, and of what it says beside the report
+_COLUMNS, _LEAST = 110, 30  # characters of the last line, and what it has beside the report
 
 
 class Tone(enum.Enum):
@@ -116,24 +116,28 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
         yield from _decided(decision)
     if not view.quiet:
         yield Line(f"{tally(decision)}.")
-    yield from _last(decision, written)
+    yield from _last(decision, view, written)
 
 
-def _last(decision: Decision, written: Sequence[str]) -> Iterator[Line]:
+def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Line]:
     """The verdict in one line: what blocks, why, and the report to open, as far as there is room for each; a longer reason before it."""
-    head, short, reason = headline(decision), in_short(decision), one_line(decision.reason, _TEXT).rstrip(".")
+    head, short, why = headline(decision), in_short(decision), one_line(decision.reason, _TEXT).rstrip(".")
+    if short and decision.outcome is GateOutcome.PASS:
+        short, why = (short, "") if decision.cases.passed == decision.cases.planned else ("", why)
+    short = "" if short.removesuffix("ed") in why else short
     path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
-    fits = path and len(head) + max(len(short), _LEAST) + len(path) < _COLUMNS - len(": ; see ")  # a path that is cut leads nowhere
-    report = f"; see {one_line(path)}" if fits else ""
-    why = "" if short and (decision.outcome is GateOutcome.PASS or decision.blocking or short in reason) else reason
-    room = _COLUMNS - len(head) - len(": ") - len(report)
-    ways = ["; ".join(filter(None, (short, why))), why or short, short or one_line(reason, room - 1)]
+    most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
+    fits = path and max(len(short), _LEAST) + len(path) <= most - len("; see ")  # a path that is cut leads nowhere
+    report = f"; see {path}" if fits else ""
+    room = most - len(report)
+    alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
+    ways = ["; ".join(filter(None, (short, why))), alone, short or one_line(why, room - 1)]
     said = next((text for text in ways if len(text) <= room), ways[-1])
     if len(written) > bool(report):
         yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
-    if why not in said:
-        yield Line(f"why: {reason}")
-    yield Line(f": {said}{report}", _TONES[decision.outcome], head)
+    if why not in said and not view.quiet:
+        yield Line(f"why: {why}")
+    yield Line(f": {said}{one_line(report)}", _TONES[decision.outcome], head)
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
