@@ -98,8 +98,8 @@ def from_deepeval() -> str:
 INDEX = """\
 # Assertions
 
-An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict. A check that exceeds a
-[limit](../limits.md), such as two seconds for a regular expression, is an error.
+An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict, as when a check exceeds a
+[limit](../limits.md). [Which assertion when](../which-assertion.md) helps to choose.
 
 ```yaml
 tests:
