@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+SITE := $(VENV)/site
 
-.PHONY: demo test check pytest container nightly mutate bench image generated lock clean
+.PHONY: demo test check pytest container nightly mutate bench image generated site lock release owner clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
@@ -29,7 +30,7 @@ container: $(READY)
 	$(BIN)/pytest -q tests/container/test_container.py
 
 # All that takes long: every test with coverage and 200 inputs for each property, the side by side with promptfoo, changed code.
-nightly: check
+nightly: check $(SITE)/.ready
 	$(BIN)/pytest -q -n 3 --dist loadgroup --cov --hypothesis-profile=nightly
 	$(BIN)/python benchmarks/promptfoo_side_by_side.py
 	$(MAKE) mutate
@@ -52,12 +53,30 @@ generated: $(READY)
 	$(BIN)/python scripts/generated.py
 	$(BIN)/python scripts/transcript.py
 
-# What the container installs, and what builds the package of a release, by hash. Nobody looks at a terminal there: no rich.
+# The site of the docs, into site/. What builds it has an environment of its own, by hash.
+site: $(SITE)/.ready
+	$(SITE)/bin/python scripts/docs_site.py $(abspath $(SITE)/bin/zensical)
+
+# What the container installs, and what builds the package of a release and the site of the docs, by hash. Nobody looks at a terminal there: no rich.
 COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras \
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options --no-header --output-file
 lock: $(READY)
 	$(COMPILE) requirements.lock $(addprefix --unsafe-package ,rich markdown-it-py mdurl pygments) pyproject.toml
 	$(COMPILE) .github/package/requirements.txt --allow-unsafe .github/package/requirements.in
+	$(COMPILE) .github/site/requirements.txt .github/site/requirements.in
+
+# One commit with version, date and figures: make release VERSION=0.2.0, and OWNER=NAME where the repository names no owner yet.
+release: $(READY)
+	$(BIN)/python scripts/release.py prepare $(VERSION) $(addprefix --owner ,$(OWNER))
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python scripts/generated.py
+	git commit --quiet --all --message "Prepare v$(VERSION)"
+	$(BIN)/python scripts/release.py check $(VERSION)
+
+# The owner's name in every file that names this repository: make owner OWNER=NAME.
+owner: $(READY)
+	$(BIN)/python scripts/release.py own $(OWNER)
+	$(BIN)/ruff format --quiet .
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -70,5 +89,10 @@ $(READY): pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $(READY)
 
+$(SITE)/.ready: .github/site/requirements.txt | $(BIN)/python
+	$(BIN)/python -m venv $(SITE)
+	$(SITE)/bin/pip --disable-pip-version-check install --quiet --require-hashes --requirement $<
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -6,12 +6,10 @@ from pathlib import Path
 import price_table
 import yaml
 
-from gradegate.commands.list import summary
 from gradegate.commands.schema import schema
-from gradegate.files.document import table
-from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
-from gradegate.options import SWITCH, Option
+from gradegate.options import SWITCH, Option, worded
+from gradegate.planning.types import known, spelled
 from gradegate.values.settings import OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,41 +83,98 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
-def from_promptfoo() -> str:
-    """docs/from-promptfoo.md with the inputs that the table has; all else in it is written by hand."""
-    head = "| input of promptfoo-action | here |\n|---|---|\n"
-    before, rest = (DOCS / "from-promptfoo.md").read_text().split(head, 1)
-    rows = {**table("github", "promptfoo_action.yaml")["same"], **answers()}
-    lines = "".join(f"| `{name}` | {words} |\n" for name, words in rows.items())
-    return before + head + lines + rest[rest.index("\n## ") :]
+def from_deepeval() -> str:
+    """docs/from-deepeval.md with the metrics that the table has: names with the same words share a row."""
+    head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
+    before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
+    rows: dict[str, list[str]] = {}
+    for it in known():
+        if it.tool == "DeepEval":
+            rows.setdefault(same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []).append(f"`{it.name}`")
+    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+    return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
-COMMON = """\
-What every assertion takes, beside what its page says:
+INDEX = """\
+# Assertions
+
+An assertion checks an answer or a whole conversation. It passes, fails, or is an error if there is no verdict. A check that exceeds a
+[limit](../limits.md), such as two seconds for a regular expression, is an error, too.
+
+```yaml
+tests:
+  - vars: {question: "How much may I spend?"}
+    assert:
+      - {type: contains, value: '$500'}
+      - {type: not-icontains, value: as an AI}
+      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7, weight: 2}
+```
+"""
+COMMON = """
+## Keys of every assertion
 
 | key | default | |
 |---|---|---|
-| `threshold` | the assertion's | the score from which it passes; `none`: the score is reported, and decides nothing |
-| `weight` | 1 | its weight in the score of the case; 0: reported, and never failing |
-| `metric` | | a name under which reports and rules of a gate know it |
-| `blocking` | `true` | `false`: reported, and never failing the check |
-| `provider` | `options.provider` of the test, `--grader`, `defaultTest.options.provider` | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
-| `rubricPrompt` | our own prompt | text, chat as JSON, YAML or a list, `file://...`; for assertions that ask in steps a mapping or a list |
+| `threshold` | on the page | the score from which it passes; `none`: the score is only reported |
+| `weight` | 1 | in the score of the case; 0: reported, never fails |
+| `metric` | | a name for reports and gate rules |
+| `blocking` | `true` | `false`: reported, never fails the check |
+| `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `rubricPrompt` | our prompt | the prompt of the grader |
 
-Every type can be written with `not-` before it: what passes fails, the score is 1 - score within 0 to 1, and an error stays an error. A reply of a grader that
-holds no verdict is asked for once more (`--reask`) and then an error, never a score: see [verdicts](../verdicts.md).
+CSV cells without a threshold (`similar:text`) take promptfoo's default for cells, which may differ.
+
+## Opposites
+
+With `not-` before a type, what passes fails, and what fails passes. The score is 1 - score, within 0 to 1. An error stays an error.
+
+## Grader replies
+
+A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts,
+alone or after a label such as `Answer:`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo
+would fail the answer. [Verdicts](../verdicts.md) has the rules.
+
+- `config.language` sets the language of the reasons.
+- `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a
+  mapping from the steps on the page to prompts.
+- Calls are counted without re-asks.
+
+## Context
+
+`context-faithfulness`, `context-recall` and `context-relevance` need the variable `context`: a text, or a list of texts. A recorded answer
+may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_context` of each answer; if there is none, the variable
+`retrieval_context`, then `context`.
+
+- A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
+- `contextTransform` on the assertion finds the texts in a JSON answer: `output.context`, `output.citations[0].text`,
+  `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`; or in `context.vars` and `context.metadata`. Anything else runs as
+  [JavaScript](../javascript.md).
+- No context is a mistake before the run if the config shows it, else an error.
+
+## DeepEval options
+
+DeepEval's assertions take these options in `config`:
+
+| option | default | |
+|---|---|---|
+| `include_reason` | `true` | a reason made from the verdicts; `llm`: in a model's words, for one more call; `false`: none |
+| `strict_mode` | `false` | score 1 for a perfect result, else 0; the threshold is 1 |
+| `verbose_mode` | `false` | prints the steps and keeps them in the evidence |
+| `async_mode` | `true` | no effect: independent calls always run at once |
+| `model`, `threshold` | | as `provider` and `threshold` of the assertion, which win; a model without a prefix is OpenAI's |
 """
 
 
 def assertions() -> str:
-    """The index of the assertions' pages, by the names in their headings."""
-    summaries = {name: summary(kind) for name, kind in GRADERS} | {"assert-set": "Several assertions that count as one."}
-    pages = {name: page for page in sorted((DOCS / "assertions").glob("*.md")) for name in names_of(page)}
-    lines = ["# Assertions", "", "Made from the code and the pages by `make generated`.", "", "| | |", "|---|---|"]
-    for name in sorted(summaries):
-        page = f"[{name}]({pages[name].name})" if name in pages else name
-        lines.append(f"| {page} | {summaries[name]} |")
-    return "\n".join(lines) + "\n\n" + COMMON
+    """The index of the assertions' pages: their names and first paragraphs, apart by whether a model is called."""
+    lists: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
+    for page in sorted((DOCS / "assertions").glob("*.md")):
+        if names := names_of(page):
+            graders = [grader for grader in map(GRADERS.find, names) if grader]
+            sentence = " ".join(page.read_text().split("\n\n")[1].split())
+            list_of = lists["Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"]
+            list_of.append(f"- [{', '.join(names)}]({page.name}): {sentence}\n")
+    return INDEX + "".join(f"\n## {title}\n\n{''.join(lines)}" for title, lines in lists.items()) + COMMON
 
 
 def names_of(page: Path) -> list[str]:
@@ -131,7 +186,7 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-promptfoo.md": from_promptfoo,
+    DOCS / "from-deepeval.md": from_deepeval,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

@@ -13,14 +13,19 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 IMAGE = re.compile(r"[a-z0-9.-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}")
-DECLARED = Path("src/gradegate/__init__.py")
+DECLARED = Path("src/gradegate/__init__.py")  # the version, and REPOSITORY: every other file repeats them
+NOBODY = "OWNER"  # in REPOSITORY, until somebody owns it
 CHANGES = Path("CHANGELOG.md")
+SAMPLE = Path("tests/side_by_side/sample.yaml")
+UNCOUNTED = ("docs/screens/", "docs/action.md")  # pages that are made
 # The one line of each action that says which image runs; the second file is made from the first (scripts/generated.py).
 PINS = {
     "action.yml": (re.compile(r'^( +GRADEGATE_IMAGE: )"[^"\n]*"$', re.MULTILINE), r'\g<1>"{image}"'),
@@ -82,15 +87,65 @@ def known(name: str) -> str:
     return git("for-each-ref", "--format=%(objectname)", name)
 
 
+def declared(name: str) -> str:
+    """A constant of ``DECLARED``; empty where it is not there."""
+    found = re.search(rf'^{name} = "(.*?)"', (ROOT / DECLARED).read_text(), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def owner_name(text: str) -> str:
+    """A name that GitHub gives to users and organisations."""
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,39}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no owner on GitHub -> write OWNER=NAME")
+    return text
+
+
+def own(owner: str) -> None:
+    """Write another owner wherever a file names this repository, or its pages."""
+    repository = re.compile(rf"(?<![\w.-]){declared('REPOSITORY').partition('/')[0]}(?=(?:\.github\.io)?/gradegate\b)")
+    for path in map(ROOT.joinpath, git("ls-files").split("\n")):
+        content = b"" if path.is_symlink() else path.read_bytes()
+        if (written := repository.sub(owner, content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")) != content:
+            path.write_bytes(written)
+
+
+def prepare(version: Version, owner: str) -> None:
+    """Write owner, version, date and figures; what changes for users stands in the first section of the changelog."""
+    if changed := git("status", "--porcelain"):
+        raise Refused(f"{changed.split(chr(10), 1)[0][3:]} is not committed -> commit it, or put it away")
+    if owner == NOBODY:
+        raise Refused(f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME")
+    head, *sections = re.split(r"^(?=## )", (ROOT / CHANGES).read_text(), flags=re.MULTILINE)
+    title, _, news = (sections or [""])[0].partition("\n")
+    if "unreleased" not in title.lower():
+        raise Refused(f"{CHANGES}: the first section is `{title}` -> write `## {version} (unreleased)` with what changes for users")
+    written = f"## {version} ({datetime.now(UTC).date()})\n\n{news.strip()}\n- Figures: {'; '.join(figures())}.\n\n"
+    (ROOT / CHANGES).write_text("".join([head, written, *sections[1:]]))
+    source = re.sub(r'^__version__ = ".*"$', f'__version__ = "{version}"', (ROOT / DECLARED).read_text(), flags=re.MULTILINE)
+    (ROOT / DECLARED).write_text(source)
+    own(owner)
+
+
+def figures() -> Iterator[str]:
+    """What a release says of itself: configs of others that run, words of the docs, and what the image weighs."""
+    outcomes = [json.loads(line[2:])["outcome"] for line in (ROOT / SAMPLE).read_text().splitlines()]
+    run = [it for it in outcomes if it != "not run by promptfoo"]
+    yield f"{run.count('as it stands')} of {len(run)} public promptfoo configs run as they stand"
+    pages = [name for name in git("ls-files", "README.md", "docs/*.md").split("\n") if not name.startswith(UNCOUNTED)]
+    yield f"{sum(len((ROOT / name).read_text().split()) for name in pages):,} words of docs"
+    image = subprocess.run(["make", "--silent", "image"], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607
+    yield ", ".join(image.stdout.splitlines()) if image.returncode == 0 else "the image's size is in the summary of the release"
+
+
 def check(version: Version) -> None:
     """Refuse what is not whole: code, changes and tag must speak of one version, and everything must be committed."""
     if changed := git("status", "--porcelain"):
         first = changed.split("\n", 1)[0][3:]
         raise Refused(f"{first} is not committed -> release what was tested: commit it, or put it away")
-    declared = re.search(r'^__version__ = "(.*)"$', (ROOT / DECLARED).read_text(), re.MULTILINE)
-    if declared is None or declared[1] != str(version):
-        said = declared[1] if declared else "nothing"
-        raise Refused(f"{DECLARED}: __version__ is {said} and not {version} -> write the version that is released")
+    if (said := declared("__version__")) != str(version):
+        raise Refused(f"{DECLARED}: __version__ is {said or 'nothing'} and not {version} -> make release VERSION={version}")
+    if declared("REPOSITORY").startswith(NOBODY):
+        raise Refused(f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME")
     notes(version)
     released = [Version.read(tag[1:]) for tag in git("tag", "--list", "v*").split("\n") if VERSION.fullmatch(tag[1:])]
     if version in released:
@@ -180,8 +235,10 @@ def parser() -> argparse.ArgumentParser:
     """The commands, one for each step of the workflow."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = made.add_subparsers(dest="command", required=True)
-    for name in ("check", "notes", "commit", "push"):
+    for name in ("check", "notes", "commit", "push", "prepare"):
         commands.add_parser(name).add_argument("version")
+    commands.choices["prepare"].add_argument("--owner", type=owner_name, help="who owns the repository, where it does not say so")
+    commands.add_parser("own").add_argument("owner", type=owner_name)
     commands.choices["commit"].add_argument("image", help="REGISTRY/NAME@sha256:DIGEST")
     seen = commands.add_parser("green")
     seen.add_argument("commit")
@@ -197,6 +254,10 @@ def main(words: list[str]) -> int:
             green(args.runs, args.commit)
         elif args.command == "commit":
             print(commit(Version.read(args.version), args.image))
+        elif args.command == "own":
+            own(args.owner)
+        elif args.command == "prepare":
+            prepare(Version.read(args.version), args.owner or declared("REPOSITORY").partition("/")[0])
         elif args.command == "notes":
             print(notes(Version.read(args.version)))
         else:

@@ -8,13 +8,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from gradegate import REPOSITORY, cli
 from support.each import each, table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
+STARTERS = sorted((ROOT / "src" / "gradegate" / "commands" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
@@ -54,10 +57,49 @@ def test_one_version_of_each_action_is_used() -> None:
     pins = defaultdict(set)
     for path in WITH_STEPS:
         for action, pin in re.findall(r"uses: +([\w./-]+)@(\S+ # \S+)", path.read_text()):
-            if not action.startswith("OWNER/"):
+            if not action.startswith(REPOSITORY):
                 pins[action].add(pin)
     assert len(pins) >= 6
     assert {action: pin for action, pin in pins.items() if len(pin) > 1} == {}
+
+
+@each("path", [*STARTERS, *(path for path in WITH_STEPS if f"{REPOSITORY}@" in path.read_text())], ids=lambda path: path.name)
+def test_a_starter_workflow_uploads_the_page_that_the_comment_links(path: Path) -> None:
+    text = path.read_text()
+    assert ("gradegate-report.html" in text) == ("id: gate" in text)
+    page = r"if: always\(\) && steps\.gate\.outputs\.html-path # .+\n +uses: actions/upload-artifact@.+\n +with:\n +path: .+html-path"
+    assert len(re.findall(page, text)) == text.count("id: gate"), path
+
+
+def test_every_file_names_this_repository_alike() -> None:
+    named = re.compile(
+        r"(?:uses: |github\.com/|githubusercontent\.com/|ghcr\.io/|--repo |-workflow )([\w-]+)/gradegate\b|([\w-]+)\.github\.io/gradegate"
+    )
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    owners: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        text = "" if (ROOT / file).is_symlink() else (ROOT / file).read_bytes().decode(errors="replace")
+        placeholders = re.findall(r"\bOWNER(?=(?:\.github\.io)?/gradegate\b)", text)
+        for owner in (*placeholders, *(one or other for one, other in named.findall(text) if not file.startswith("tests/"))):
+            owners[owner].add(file)
+    assert {owner: found for owner, found in owners.items() if owner != REPOSITORY.partition("/")[0]} == {}
+    assert len(owners) == 1
+
+
+def test_the_hook_of_pre_commit_finds_mistakes_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    starts = [name for name in ("evals/promptfooconfig.json", "a.prompt.yml", "prompt.txt") if re.search(hook["files"], name)]
+    assert (hook["language"], starts) == ("python", ["evals/promptfooconfig.json", "a.prompt.yml"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = "prompts: [x]\nproviders: [openai:chat:gpt-4.1]\ntests: [{assert: [{type: contains, value: x}]}]\n"
+    for more, code, said in (
+        ("", 0, "a run needs OPENAI_API_KEY"),
+        ("gate: {confrm: off}\n", 2, "promptfooconfig.yaml:4: unknown key `confrm`"),
+    ):
+        Path("promptfooconfig.yaml").write_text(config + more)
+        assert cli.main(hook["entry"].split()[1:]) == code
+        assert said in "".join(capsys.readouterr())
 
 
 def needed(name: str) -> set[str]:
@@ -134,9 +176,10 @@ def test_the_scorecard_job_holds_what_its_publisher_accepts() -> None:
 def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     steps = jobs(ROOT / ".github" / "workflows" / "audit.yml")["dependencies"]["steps"]
     (audited,) = [step["with"] for step in steps if "pip-audit" in step["uses"]]
-    inputs = "requirements.lock .github/package/requirements.txt"
+    inputs = "requirements.lock .github/package/requirements.txt .github/site/requirements.txt"
     assert audited == {"inputs": inputs, "require-hashes": True, "disable-pip": True}
     assert "--require-hashes --requirement .github/package/requirements.txt" in RELEASE.read_text()
+    assert "--require-hashes --requirement $<" in (ROOT / "Makefile").read_text()
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import yaml
+
 from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +32,17 @@ def test_links_lead_to_files_and_headings(page):
         target = page.parent / name if name else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_stands_in_the_navigation_of_the_site_once():
+    def names(entry):
+        parts = entry.values() if isinstance(entry, dict) else entry
+        return [entry] if isinstance(entry, str) else [name for part in parts for name in names(part)]
+
+    groups = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if "docs" in page.parts and page.parent.name != "screens"]
+    assert [len(group) for group in groups] == [1] * 5
+    assert sorted(names(groups)) == sorted(pages)
 
 
 def test_the_readme_begins_with_the_two_commands_and_make_has_them():

@@ -48,11 +48,11 @@ class Repository:
         assert self.release("push", version).returncode == 0
         return done.stdout.strip()
 
-    def write(self, version: str, head: str = "", notes: str = "- News.\n") -> str:
+    def write(self, version: str, head: str = "", notes: str = "- News.\n", owner: str = "acme") -> str:
         """A commit on main that speaks of a version; ``head`` is the changelog's, where it is not the version's."""
         package = self.path / "src" / "gradegate" / "__init__.py"
         package.parent.mkdir(parents=True, exist_ok=True)
-        package.write_text(f'"""gradegate."""\n\n__version__ = "{version}"\n')
+        package.write_text(f'"""gradegate."""\n\n__version__ = "{version}"\nREPOSITORY = "{owner}/gradegate"  # x\n')
         changes = self.path / "CHANGELOG.md"
         older = changes.read_text().partition("\n\n")[2] if changes.exists() else "## 0.0.1 (2026-01-01)\n\n- Old.\n"
         changes.write_text(f"# Changes\n\n{head or f'## {version} (2026-11-22)'}\n\n{notes}\n{older}")
@@ -184,6 +184,27 @@ def test_a_changelog_that_does_not_begin_with_the_version_is_refused(repository:
     done = repository.release("check", "0.3.0")
     assert done.returncode == 1
     assert done.stderr.startswith(f"no release: {said}")
+
+
+def test_one_command_writes_version_owner_date_and_figures(repository: Repository) -> None:
+    repository.write("0.2.0", "## 0.3.0 (unreleased)", f"- News of {'OWNER'}/gradegate.\n", owner="OWNER")
+    assert "REPOSITORY names no owner -> make release VERSION=0.2.0 OWNER=NAME" in repository.release("check", "0.2.0").stderr
+    assert "REPOSITORY names no owner" in repository.release("prepare", "0.3.0").stderr
+    sample = repository.path / "tests" / "side_by_side" / "sample.yaml"
+    sample.parent.mkdir(parents=True)
+    sample.write_text("".join(f'- {{"outcome": "{it}"}}\n' for it in ("as it stands", "one grader", "not run by promptfoo")))
+    (repository.path / "README.md").write_text(f"https://{'OWNER'}.github.io/gradegate OWNER/REPO\n")
+    repository.git("add", "--all")
+    repository.git("commit", "--quiet", "--message", "x")
+    done = repository.release("prepare", "0.3.0", "--owner", "acme")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is not committed" in repository.release("prepare", "0.3.0").stderr
+    repository.git("commit", "--quiet", "--all", "--message", "x")
+    assert repository.release("check", "0.3.0").returncode == 0
+    figures = "1 of 2 public promptfoo configs run as they stand; 2 words of docs; the image's size is in the summary of the release"
+    assert repository.release("notes", "0.3.0").stdout == f"- News of acme/gradegate.\n- Figures: {figures}.\n"
+    assert (repository.path / "README.md").read_text() == "https://acme.github.io/gradegate OWNER/REPO\n"
+    assert repository.release("prepare", "0.4.0").stderr.startswith("no release: CHANGELOG.md: the first section is `## 0.3.0 (2")
 
 
 def test_a_changelog_without_sections_is_refused(repository: Repository) -> None:

@@ -10,7 +10,7 @@ from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 ALL = Rule("all", min_pass_rate=0.01, suite="s")
-CONTRADICTED = "the grader contradicts itself: 2 of 4 asks fail"
+CONTRADICTED = "the grader contradicts itself: 2 of 4 asks failed"
 
 
 def grade(outcome, *votes, kind="llm-rubric", metric="", **own):
@@ -60,8 +60,8 @@ def test_a_failure_and_what_is_undone_can_be_ignored_up_to_no_share(unclear, ign
 
 def test_of_errors_that_may_be_ignored_and_one_that_may_not_the_latter_is_named():
     rows = [*[PASSED] * 9, row(grade(E, reason="HTTP 500", unheard=True)), row(grade(E, F, P, F, P, reason=CONTRADICTED))]
-    assert decided(*rows).reason == "the grader contradicts itself on 1 case (2 of 4 asks fail)"
-    assert decided(*rows, up_to=0.1).reason == "2 verdicts could not be reached; the first: HTTP 500"
+    assert decided(*rows).reason == "the grader contradicts itself on 1 case (2 of 4 asks failed)"
+    assert decided(*rows, up_to=0.1).reason == "2 errors; the first: HTTP 500"
 
 
 PASSED_A = row(grade(P, metric="a"))
@@ -121,10 +121,10 @@ EVERY = Rule("every case passes", every_case=True, suite="s")
 
 def test_a_case_whose_own_score_cannot_be_told_is_an_error_though_no_grade_is():
     torn = row(grade(P), outcome=E, reason="assertScoringFunction: it throws")
-    said = "1 verdict could not be reached; the first: assertScoringFunction: it throws"
+    said = "1 error: assertScoringFunction: it throws"
     assert decided(PASSED, torn, rules=[EVERY], errors="inconclusive").reason == said
     assert decided(PASSED, torn, rules=[EVERY], errors="block").outcome is GateOutcome.BLOCKED
     assert decided(PASSED, torn, rules=[EVERY]).outcome is GateOutcome.INCONCLUSIVE  # the answer came
     assert decided(PASSED, torn).outcome is GateOutcome.PASS  # that rule counts grades
     twice = row(grade(P), grade(E), outcome=E)
-    assert decided(PASSED, twice, rules=[EVERY], errors="inconclusive").reason.startswith("1 verdict")
+    assert decided(PASSED, twice, rules=[EVERY], errors="inconclusive").reason.startswith("1 error")

@@ -56,4 +56,4 @@ def test_what_was_left_undone_blocks_nothing():
     undone = Grade(Asserted("contains"), Outcome.ERROR, undone=True)
     rows[0] = replace(rows[0], took=None, undone=True, grades=(undone,), outcome=Outcome.ERROR)
     (result,) = decided(rows, Rule("pace", suite="s", max_cost_increase=0.1)).rules
-    assert (result.outcome, "may be so far" in result.reason) == (Outcome.ERROR, True)
+    assert (result.outcome, "allowed so far" in result.reason) == (Outcome.ERROR, True)

@@ -40,8 +40,8 @@ def applied(rows, rule=NONE, report=REPORT):
 
 
 MANY = (
-    "2 new failures where at most 1 may be: 1 passing on the base (1a2b3c4, 2 days old), 1 with nothing on it to compare "
-    "with; 1 known one not counted"
+    "2 new failures where at most 1 is allowed: 1 passing on the base (1a2b3c4, 2 days old), 1 without a base "
+    "result; 1 known failure not counted"
 )
 OK = [case("ok") for _ in range(20)]
 
@@ -74,18 +74,18 @@ def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
     ("rows", "most", "outcome", "new", "reason"),
     [
         ([], 0, P, 0, "no new failure"),
-        ([case("pre-existing", F), case("unsteady")], 0, P, 0, "no new failure; 1 known one and 1 unsteady one not counted"),
-        ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady ones not counted"),
+        ([case("pre-existing", F), case("unsteady")], 0, P, 0, "no new failure; 1 known failure and 1 unsteady failure not counted"),
+        ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady failures not counted"),
         ([case("new-failure")], 0, F, 1, "1 new failure, passing on the base (1a2b3c4, 2 days old)"),
-        ([case("new-failure", None)], 0, F, 1, "1 new failure, with nothing on the base to compare with"),
+        ([case("new-failure", None)], 0, F, 1, "1 new failure, without a base result"),
         ([case("new-failure"), case("new-failure", None), case("pre-existing", F)], 1, F, 2, MANY),
-        ([case("new-failure", name="a `b`\nc")], 1, P, 1, "1 new failure, at most 1 may be: `a `b` c`"),
-        ([case("undecided")], 0, E, 0, "whether 1 failure is new could not be told"),
-        ([case("", None)], 0, E, 0, "whether 1 failure is new could not be told"),
-        ([case("undecided")], 1, P, 1, "1 failure may be new, at most 1 may be: `c`"),
-        ([case("", name="x")], 1, P, 1, "1 failure may be new, at most 1 may be: `x`"),
-        ([case("", name="x"), case("new-failure", name="y")], 2, P, 2, "2 failures may be new, at most 2 may be: `y`, `x`"),
-        ([case("undecided"), case("new-failure")], 1, E, 1, "whether 1 failure is new could not be told"),
+        ([case("new-failure", name="a `b`\nc")], 1, P, 1, "1 new failure, at most 1 allowed: `a `b` c`"),
+        ([case("undecided")], 0, E, 0, "it is not known whether 1 failure is new"),
+        ([case("", None)], 0, E, 0, "it is not known whether 1 failure is new"),
+        ([case("undecided")], 1, P, 1, "1 failure may be new, at most 1 allowed: `c`"),
+        ([case("", name="x")], 1, P, 1, "1 failure may be new, at most 1 allowed: `x`"),
+        ([case("", name="x"), case("new-failure", name="y")], 2, P, 2, "2 failures may be new, at most 2 allowed: `y`, `x`"),
+        ([case("undecided"), case("new-failure")], 1, E, 1, "it is not known whether 1 failure is new"),
         ([case("error")], 0, P, 0, "no new failure"),
         ([case("new-failure", outcome=P)], 0, P, 0, "no new failure"),  # the case tolerates it
     ],
@@ -98,7 +98,7 @@ def test_new_failures_are_counted_in_cases(rows, most, outcome, new, reason):
 def test_a_run_with_new_failures_that_may_be_is_advisory_and_names_them():
     found = decided([*OK, case("new-failure", name="refund")], replace(NONE, max_new_failures=1))
     assert found.outcome is GateOutcome.ADVISORY
-    assert found.reason == "regressions: 1 new failure, at most 1 may be: `refund`"
+    assert found.reason == "regressions: 1 new failure, at most 1 allowed: `refund`"
 
 
 def test_a_run_that_cannot_tell_is_inconclusive_and_never_green():
@@ -136,7 +136,7 @@ def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, 
     rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), **first).rules[0]
     assert (rule.outcome, rule.worse) == (outcome, 7)
     if outcome is E:
-        assert rule.reason.endswith(f" so far; {undone} more were not run to the end, and might meet it")
+        assert rule.reason.endswith(f" so far; {undone} more were not finished and might meet the rule")
 
 
 def test_what_is_undone_and_has_its_first_verdict_is_compared_once():

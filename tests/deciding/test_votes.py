@@ -88,5 +88,5 @@ def test_a_first_error_is_asked_no_more():
 def test_the_last_winner_gives_the_reason_and_a_contradiction_its_count():
     assert grade_of("FPFPP", 5).reason == "P4"
     assert grade_of("FPFF", 2).reason == "F3"
-    assert grade_of("FPFPFP", 2).reason == "the grader contradicts itself: 3 of 6 asks fail"
-    assert grade_of("FEE", 2).reason == "failed, and could not be asked again: E2"
+    assert grade_of("FPFPFP", 2).reason == "the grader contradicts itself: 3 of 6 asks failed"
+    assert grade_of("FEE", 2).reason == "failed, and re-asking gave errors: E2"

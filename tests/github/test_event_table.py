@@ -1,4 +1,4 @@
-"""What comes of each event: the table in docs/github.md, row by row, and the pull request behind a second stage."""
+"""What comes of each event: the table in docs/github-events.md, row by row, and the pull request behind a second stage."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from support.events import BASE, HEAD, pull_request
 from support.fake_github import Token
 from support.job import Job
 
-PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
-TABLE = PAGE.partition("\n## What comes of an event\n")[2].partition("\n## ")[0]
+PAGE = (Path(__file__).parents[2] / "docs" / "github-events.md").read_text()
+TABLE = PAGE.partition("\n## What happens at each event\n")[2].partition("\n## ")[0]
 ROWS = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", TABLE, re.MULTILINE)
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"

@@ -1,4 +1,4 @@
-"""At which events the gate reads what lies in the workspace: each row of the table in docs/github.md."""
+"""At which events the gate reads what lies in the workspace: each row of the table in docs/github-events.md."""
 
 import json
 import re
@@ -16,7 +16,9 @@ from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
-PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text().partition("\n## Events\n")[2].partition("\n## ")[0]
+PAGE = (
+    (Path(__file__).parents[2] / "docs" / "github-events.md").read_text().partition("\n## Which files are read\n")[2].partition("\n## ")[0]
+)
 ROWS = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:]
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in ROWS for event in re.findall(r"`([a-z_]+)`", events)]
@@ -118,7 +120,7 @@ def test_files_laid_over_the_checkout_reach_nobody_by_no_command(
     assert llm.requests == []
     told = capsys.readouterr().err
     assert "`prompt.txt` is not as it is in the commit" in told
-    assert "docs/github.md" in told
+    assert "docs/github-events.md" in told
 
 
 def test_one_wrong_checkout_is_said_once_for_many_configs(act: Act, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_keys_that_a_fork_does_not_get_are_no_mistake(action: Step, llm: FakeLlm
     assert "not run" in left.summary.splitlines()[0].lower()
     assert "comes from a fork" in left.summary
     assert "OPENAI_API_KEY" in left.summary.replace("\\", "")
-    assert "docs/github.md" in left.summary
+    assert "docs/github-forks.md" in left.summary
     results = json.loads((action.workspace / left.outputs["results-path"]).read_text())
     assert (results["outcome"], results["cases"]) == ("not-run", [])
     (case,) = ET.parse(action.workspace / left.outputs["junit-path"]).iter("testcase")

@@ -29,9 +29,8 @@ def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the
         assert f"there is no input `{name}` -> {ANSWERS[name]}" in map(str, found)
 
 
-@each(("name", "answer"), [*SAME.items(), *ANSWERS.items()])
-def test_the_page_gives_the_same_answer(name, answer):
-    assert f"| `{name}` | {answer} |" in PAGE
+def test_the_page_has_every_input():
+    assert [name for name in (*SAME, *ANSWERS) if f"`{name}`" not in PAGE] == []
 
 
 @each("name", ANSWERS)

@@ -6,7 +6,7 @@ from gradegate.files import bounds
 from gradegate.files.jsonreader import DEEPEST
 from gradegate.files.lines import MAX_DEPTH
 
-DOCS = (Path(__file__).resolve().parents[2] / "docs" / "config.md").read_text().partition("## Limits")[2]
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
 MIB = bounds.MIB
 ROWS = [
     f"| {bounds.SECONDS:g} s of CPU, {bounds.WALL:g} s in all, {bounds.MEMORY // MIB} MiB of memory |",

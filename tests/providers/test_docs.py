@@ -1,4 +1,4 @@
-"""docs/providers.md against the registry and the code."""
+"""The pages on providers against the registry and the code."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,15 @@ from pathlib import Path
 from gradegate.asking.provider import PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("providers.md", "provider-options.md", "http.md", "graders.md")
 PAGE = (ROOT / "docs" / "providers.md").read_text()
-QUOTED = set(re.findall(r"`([^`\n]+)`", PAGE))
+QUOTED = set(re.findall(r"`([^`\n]+)`", "".join((ROOT / "docs" / name).read_text() for name in PAGES)))
 SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py"), ROOT / "src/gradegate/asking/openai_access.py"]
 
 
 def test_every_id_is_documented_and_no_other():
-    ids = {quoted for quoted in QUOTED for row in PAGE.splitlines() if row.startswith("| [") and f"`{quoted}`" in row.split(" | ")[0]}
+    rows = "".join(re.findall(r"^\| id \|.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)).splitlines()
+    ids = {quoted for row in rows for quoted in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
     stems = {re.sub(r"(:[A-Z][\w.]*|://\.\.\.|:)$", "", quoted) for quoted in ids}
     ours = {name for name, build in PROVIDERS if build.__module__.startswith("gradegate.")}  # tests bring others
     assert stems == ours

@@ -37,7 +37,7 @@ def test_an_agent_reads_what_was_expected_what_came_where_and_how_to_ask_again()
     assert "The commands need in the environment: OPENAI\\_API\\_KEY." in text
     again = "gradegate run evals/support.yaml --grader openai:chat:gpt-5-mini --filter-pattern '^Delivery abroad$'"
     assert f"```sh\n{again}\n```" in text
-    assert text.index("Blocks") < text.index("\nCould not tell\n") < text.index("Advises only")
+    assert text.index("Blocks") < text.index("\nError\n") < text.index("Advises only")
 
 
 def test_a_command_is_what_ran_in_its_folder() -> None:

@@ -23,7 +23,7 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
         (row("both", FAIL, grade(FAIL), grade(ERROR)), Effect.ADVISES),
         (row("both", ERROR, grade(FAIL), grade(ERROR)), Effect.UNCLEAR),
         (row("tolerated by the threshold of the case", PASS, grade(FAIL), grade(PASS)), Effect.ADVISES),
-        (row("advice that could not be decided", PASS, grade(ERROR, blocking=False)), Effect.UNCLEAR),
+        (row("advice with an error", PASS, grade(ERROR, blocking=False)), Effect.UNCLEAR),
         (row("without weight", PASS, grade(FAIL, weight=0)), Effect.ADVISES),
         (row("without grades", ERROR), Effect.UNCLEAR),
         (row("nothing asserted", PASS), Effect.NONE),

@@ -25,8 +25,8 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
     [
         (passed(), "Passed"),
         (blocked(), "Blocked"),
-        (inconclusive(), "Could not tell"),
-        (replace(inconclusive(), setup=True), "Could not tell: the set-up is wrong"),
+        (inconclusive(), "Inconclusive"),
+        (replace(inconclusive(), setup=True), "Inconclusive: the setup is wrong"),
     ],
 )
 def test_the_verdict_in_a_few_words(decision: Decision, words: str) -> None:
@@ -79,11 +79,11 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     [
         (
             RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
-            "94.9% passed (9,496 of 10,000), 2 could not be decided",
+            "94.9% passed (9,496 of 10,000), 2 errors",
             "at least 95% pass",
         ),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "100% passed (2 of 2)", "every case passes"),
-        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 2 passed, 2 could not be decided", "every case passes"),
+        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 2 passed, 2 errors", "every case passes"),
         (
             RuleResult(Rule("both", min_pass_rate=0.5, min_score=0.7), FAIL, "", 1, 1, 0, 0.5, 0.65),
             "50% passed (1 of 2), mean score 0.65",
@@ -96,7 +96,7 @@ def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured
     assert (wording.measured(result), wording.required(result)) == (measured, required)
 
 
-@each(("outcome", "errored", "word"), [(PASS, 0, "met"), (PASS, 1, "incomplete"), (FAIL, 1, "missed"), (ERROR, 1, "could not tell")])
+@each(("outcome", "errored", "word"), [(PASS, 0, "met"), (PASS, 1, "met, with errors"), (FAIL, 1, "missed"), (ERROR, 1, "inconclusive")])
 def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored: int, word: str) -> None:
     result = RuleResult(FACTS, outcome, "", passed=9, errored=errored, pass_rate=1.0)
     assert wording.verdict(result) == word
@@ -107,7 +107,7 @@ def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored
 
 
 def written(result: RuleResult) -> str:
-    """The comment of a run that could not be decided, with that rule."""
+    """The comment of an inconclusive run, with that rule."""
     report = REPORTS.find("comment")
     assert report is not None
     return report.render(decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links()).text
@@ -115,9 +115,7 @@ def written(result: RuleResult) -> str:
 
 def test_counts_leave_out_what_did_not_happen() -> None:
     assert wording.tally(passed()) == "2 cases: 2 passed. 2 assertions: 2 passed"
-    assert wording.tally(blocked()) == (
-        "6 cases: 2 passed, 1 failed, 3 could not be decided. 7 assertions: 2 passed, 2 failed, 3 could not be decided"
-    )
+    assert wording.tally(blocked()) == ("6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors")
 
 
 @each(("origin", "words"), [(None, ""), (NOWHERE, ""), (Origin("a.yaml"), "a.yaml"), (Origin("a", 2), "a:2")])
@@ -131,7 +129,7 @@ def test_an_assertion_without_a_place_points_to_its_case() -> None:
     assert str(wording.spot(row("x", FAIL), lost)) == f"{CONFIG}:10"
     assert [wording.said(grade(FAIL)), wording.said(grade(ERROR)), wording.said(grade(FAIL, blocking=False))] == [
         "failed",
-        "could not tell",
+        "error",
         "failed (advisory)",
     ]
     assert wording.titled(FACTS, several=True) == f"facts ({CONFIG})"
@@ -140,7 +138,7 @@ def test_an_assertion_without_a_place_points_to_its_case() -> None:
 
 def test_a_limit_from_above_is_not_shown_as_a_threshold_of_the_score():
     own = replace(grade(Outcome.FAIL, "latency", score=0.0, threshold=500.0), most=True)
-    assert wording.scored(own) == "score 0, at most 500 was asked for"
+    assert wording.scored(own) == "score 0, at most 500 is allowed"
 
 
 @each(("score", "limit"), [(0.69996, 0.7), (0.699999, 0.7), (0.9999999, 1.0)])

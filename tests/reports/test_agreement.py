@@ -72,7 +72,7 @@ def by_junit(folder: Path) -> tuple[dict[str, set[str]], list[ET.Element]]:
     for case in cases:
         skipped = case.find("skipped")
         kind = "blocks" if case.find("failure") is not None else "unclear" if case.find("error") is not None else "other"
-        if skipped is not None and skipped.get("message") == "failed once, not asked again":
+        if skipped is not None and skipped.get("message") == "failed once, not re-asked":
             kind = "once"
         found[kind] |= {*CASE.findall(case.get("name"))}
     return found, cases
@@ -80,11 +80,11 @@ def by_junit(folder: Path) -> tuple[dict[str, set[str]], list[ET.Element]]:
 
 def by_agent(folder: Path) -> dict[str, set[str]]:
     text = (folder / "agent.md").read_text()
-    head, *parts = re.split(r"^(?=(?:Blocks|Could not tell|Advises only)(?:, |\n))", text, flags=re.MULTILINE)
+    head, *parts = re.split(r"^(?=(?:Blocks|Error|Advises only)(?:, |\n))", text, flags=re.MULTILINE)
     found = defaultdict(set)
     found["once"] = {*CASE.findall(head.partition("Failed once")[2])}
     for part in parts:
-        kind = "blocks" if part.startswith("Blocks") else "unclear" if part.startswith("Could") else "advises"
+        kind = "blocks" if part.startswith("Blocks") else "unclear" if part.startswith("Error") else "advises"
         found[kind] |= {*CASE.findall(re.search(r"^case:.*?(?=^\w+:)", part, re.MULTILINE | re.DOTALL)[0])}
         found[kind] |= {*CASE.findall("".join(re.findall(r"^also:.*?(?=^```)", part, re.MULTILINE | re.DOTALL)))}
     return found

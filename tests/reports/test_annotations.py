@@ -19,8 +19,8 @@ def test_what_did_not_pass_stands_at_its_line() -> None:
     lines = written(samples.blocked())
     assert [line.split("::")[1] for line in lines] == [
         f"error file={samples.CONFIG},line=21,title=factuality failed%3A New York",
-        f"error file={samples.CONFIG},line=30,title=factuality could not tell%3A Texas",
-        f"error file={samples.CONFIG},line=36,title=could not tell%3A Alaska",
+        f"error file={samples.CONFIG},line=30,title=factuality error%3A Texas",
+        f"error file={samples.CONFIG},line=36,title=error%3A Alaska",
         f"warning file={samples.CONFIG},line=49,title=llm-rubric failed (advisory)%3A Oregon",
         f"warning file={samples.CONFIG},line=55,title=gradegate",
     ]
@@ -41,7 +41,7 @@ def test_answers_of_one_line_are_merged_and_outcomes_are_not() -> None:
     first, second = written(samples.decision(GateOutcome.BLOCKED, "", *rows, rules=(samples.MISSED,)))
     assert first.endswith("%0A... and 2 more answers at this line")
     assert "failed" in first
-    assert "title=factuality could not tell%3A e::why: down" in second
+    assert "title=factuality error%3A e::why: down" in second
 
 
 def test_ten_of_a_level_and_the_last_says_how_many_more() -> None:

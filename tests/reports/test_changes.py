@@ -37,7 +37,7 @@ def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     assert lines[1:3] == ["> [!WARNING]", "> **This pull request weakens its own gate in 3 places**"]
     assert [line.split(":")[0] for line in lines[3:6]] == ["> - removed", "> - weaker", "> - changed"]
     assert f"/{CONFIG}#L21)" in lines[4]
-    assert lines[6].startswith("> If that is meant, leave it")
+    assert lines[6].startswith("> If this is intended, do nothing")
     assert text.lower().count("weakens its own gate") == 1
 
 
@@ -64,14 +64,14 @@ def test_a_gate_that_is_only_other_than_before_is_no_alarm() -> None:
 def test_a_block_says_why_nobody_approved_it_and_an_approval_says_who() -> None:
     decision = samples.weakened()
     blocked = replace(decision, changes=GateChanges(samples.CHANGES, block=True, refused="nobody set the label `ok`"))
-    assert "somebody else than the author has to approve it: nobody set the label" in written("comment", blocked)
+    assert "somebody other than the author must approve it: nobody set the label" in written("comment", blocked)
     unnamed = replace(decision, changes=GateChanges(samples.CHANGES, block=True))
-    assert "name a label as" in written("comment", unnamed)
+    assert "Set `approve-label`" in written("comment", unnamed)
     approved = replace(decision, changes=GateChanges(samples.CHANGES, block=True, approved="the label `ok` of mona"))
     for name in ("comment", "console", "html"):
         text = written(name, approved)
         assert "approved by the label" in text
-        assert "If that is meant" not in text
+        assert "If this is intended" not in text
         assert "no longer blocks" in text
 
 
@@ -94,7 +94,7 @@ def test_the_console_says_it_above_the_verdict() -> None:
         f"GATE WEAKER  {CONFIG}:21: `factuality` of `New York`: no longer blocks",
         f"GATE CHANGED  {CONFIG}:49: `llm-rubric` of `Oregon`: has another value",
     ]
-    assert lines[first + 3].startswith("This pull request weakens its own gate in 3 places. If that is meant")
+    assert lines[first + 3].startswith("This pull request weakens its own gate in 3 places. If this is intended")
 
 
 def test_annotations_stand_at_the_lines_before_all_others() -> None:

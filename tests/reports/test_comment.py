@@ -84,14 +84,14 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
         "pass": "✅ gradegate: PASSED",
         "advisory": "⚠️ gradegate: PASSED, WITH ADVISORY FINDINGS",
         "blocked": "❌ gradegate: BLOCKED",
-        "inconclusive": "❔ gradegate: COULD NOT TELL",
+        "inconclusive": "❔ gradegate: INCONCLUSIVE",
     }
     made = replace(decision.run.made, titles={samples.CONFIG: "Capitals"})
     decision = replace(decision, run=replace(decision.run, made=made))
     links = replace(samples.LINKS, key="nightly", page=PAGE)
     first, *rest = written(decision, links=links).split("\n")
     cases = decision.cases
-    short = {"blocked": "1 of 6 cases failed", "inconclusive": f"{cases.errored} of {cases.planned} cases without a verdict"}
+    short = {"blocked": "1 of 6 cases failed", "inconclusive": f"{cases.errored} errors in {cases.planned} cases"}
     short = short.get(decision.outcome.value, f"{cases.passed} of {cases.planned} cases passed")
     server = "https://github.com/octo/shop"
     whose = f"{short} · Capitals · `nightly` · [`0123abc`]({server}/commit/0123abc) · [run]({server}/actions/runs/7)"
@@ -101,7 +101,7 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert "| ❌ | facts | 66.6% passed (2 of 3), 3 could not be decided | at least 95% pass |" in page
+    assert "| ❌ | facts | 66.6% passed (2 of 3), 3 errors | at least 95% pass |" in page
     assert "| ⚠️ | style (advisory) | mean score 0.4 | mean score at least 0.8 |" in page
     got = "The capital of New York is New York City, the largest city of the…"
     place = f"https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"
@@ -187,7 +187,7 @@ def test_the_summary_lists_all_cases() -> None:
     assert "<summary>All 6 cases</summary>" in page
     lines = [
         f"| {name} | `openai:chat:gpt-5` | What is the capital of {{{{state}}}}? | {outcome} |"
-        for name, outcome in [("California", "passed"), ("New York", "failed"), ("Texas", "could not tell"), ("Hawaii", "could not tell")]
+        for name, outcome in [("California", "passed"), ("New York", "failed"), ("Texas", "error"), ("Hawaii", "error")]
     ]
     assert [line for line in lines if line not in page] == []
 

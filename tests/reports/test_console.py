@@ -19,7 +19,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
     assert written(samples.blocked()) == (
         "BLOCKS: 1 case\n"
         f"  New York · {samples.CONFIG}:21 · factuality: {samples.failing().grades[0].reason}\n"
-        "COULD NOT TELL: 3 cases\n"
+        "ERROR: 3 cases\n"
         f"  Texas · {samples.CONFIG}:30 · factuality: {samples.unclear().grades[0].reason}\n"
         f"  Alaska and 1 further case · {samples.CONFIG}:39 · no answer: {samples.unanswered('Alaska').error}\n"
         "DOES NOT BLOCK: 1 case\n"
@@ -37,10 +37,10 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         '        {"category": "D",\n'
         '         "reason": "names New York City"}\n'
         "\n"
-        f"COULD NOT TELL  Texas  {about}\n"
+        f"ERROR  Texas  {about}\n"
         "  asked: What is the capital of California?\n"
         "  got: Austin.\n"
-        f"  factuality could not tell, {samples.CONFIG}:30\n"
+        f"  factuality error, {samples.CONFIG}:30\n"
         "    expected: Austin is the capital of Texas\n"
         f"    why: {samples.unclear().grades[0].reason}\n"
         "    evidence:\n"
@@ -48,7 +48,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "        - I am not sure\n"
         "        - I am not sure\n"
         "\n"
-        f"COULD NOT TELL  Alaska  {about}\n"
+        f"ERROR  Alaska  {about}\n"
         "  asked: What is the capital of California?\n"
         f"  no answer: {samples.unanswered('Alaska').error}\n"
         "  the same in 1 further case: Hawaii\n"
@@ -64,10 +64,10 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         f"metric f2 {about}: could not be worked out: it gives NaN, as 0 / 0 does\n"
         f"note: {samples.CONFIG}:55: the threshold 0 can never fail\n"
         "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
-        "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, asked again 1 time; 6.8 s\n"
+        "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, re-asked 1 time; 6.8 s\n"
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
-        "rule facts (blocking): missed; 66.6% passed (2 of 3), 3 could not be decided; required: at least 95% pass\n"
-        "6 cases: 2 passed, 1 failed, 3 could not be decided. 7 assertions: 2 passed, 2 failed, 3 could not be decided.\n"
+        "rule facts (blocking): missed; 66.6% passed (2 of 3), 3 errors; required: at least 95% pass\n"
+        "6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors.\n"
         'Blocked: 1 of 6 cases failed; The rule "facts" is missed: 66.6% of its assertions pass, and 95% must\n'
     )
 

@@ -45,7 +45,7 @@ def test_every_case_can_be_unfolded_and_the_first_failure_is() -> None:
     assert [it["class"] for it in cases(page)] == [f"case {kind}" for kind in "fail error error error advisory pass".split()]
     assert ["open" in it for it in cases(page)] == [True, False, False, False, False, False]
     assert [it["id"] for it in cases(page)] == [f"case-{number}" for number in (2, 3, 4, 5, 6, 1)]
-    for said in ("Blocked", "New York", samples.failing().grades[0].reason, "could not tell", "cost unknown"):
+    for said in ("Blocked", "New York", samples.failing().grades[0].reason, "error", "cost unknown"):
         assert said in words(text)
     assert f'href="https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"' in text
 
@@ -95,8 +95,13 @@ def test_words_that_differ_are_marked() -> None:
 
 def test_every_ask_is_there() -> None:
     told = words(case(render(showcase.showcase()), 1))
-    assert "factuality fails, 2 of 3 asks (new)" in told
+    assert "factuality failed, 2 of 3 asks (new)" in told
     assert "passed score 1 openai:chat:gpt-5-mini (E) The difference does not matter." in told
+    decision = showcase.showcase()
+    row = decision.run.rows[0]
+    votes = (*row.grades[0].votes, *[row.grades[0].votes[0]] * 4)
+    told = words(render(samples.decision(decision.outcome, "", replace(row, grades=(replace(row.grades[0], votes=votes),)))))
+    assert "Asked 7 times 5 times: failed score 0 openai:chat:gpt-5-mini (D) 60 days is not 30 days. passed score 1" in told
 
 
 def test_a_claim_stands_beside_the_sentence_that_it_is_held_against() -> None:
@@ -137,7 +142,7 @@ def test_scores_stand_beside_their_threshold() -> None:
     text = render(showcase.showcase())
     assert 'aria-label="22 scores: 2 from 0 to 0.1, 20 from 0.9 to 1; threshold 0.5"' in text
     assert '<line x1="100.0" x2="100.0"' in text
-    assert 'aria-label="23 assertions: 20 passed, 2 failed, 1 could not be decided"' in text
+    assert 'aria-label="23 assertions: 20 passed, 2 failed, 1 error"' in text
 
 
 def test_a_case_names_by_numbers_what_it_can_be_chosen_by() -> None:
@@ -147,7 +152,7 @@ def test_a_case_names_by_numbers_what_it_can_be_chosen_by() -> None:
     assert (grounded["data-rule"], grounded["data-metric"]) == ("1 2", "2")
     assert [it["data-beside"] for it in cases(page)[:7]] == ["new", "new", "new", "", "known", "", "fixed"]
     assert [it["data-outcome"] for it in cases(page)[:7]] == "fail fail fail error known advisory pass".split()
-    for title in ("Search", "Outcome", "Rule", "Metric", "Provider", "Beside the base"):
+    for title in ("Search", "Outcome", "Rule", "Metric", "Provider", "Compared with the base"):
         assert f"<label>{title} <" in text
     assert "<label>Prompt" not in text  # there is one, and nothing to choose
 

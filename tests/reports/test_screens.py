@@ -38,11 +38,11 @@ def test_every_failing_case_has_a_line_and_its_place() -> None:
 def test_twelve_cases_are_seen_at_a_glance() -> None:
     page = PAGES["comment-12-mixed.md"]
     sight = page.partition("<details>")[0]
-    assert "Beside the base (9b8c7d\u200b6, 2 days old): 4 new failures, 2 known failures, 1 fixed" in sight
+    assert "Compared with the base (9b8c7d\u200b6, 2 days old): 4 new failures, 2 known failures, 1 fixed" in sight
     assert "Fixed: Gift card, variant 2." in sight
     rules, _, cases = sight.partition("Case | Got | Why |")
-    assert "| ❌ | regressions | 4 new failures, 2 could not be decided | 2 known failures | no new failure |" in rules
-    starts = ["❌&nbsp;new"] * 4 + ["❌&nbsp;known"] * 2 + ["❔&nbsp;could not tell"] + ["⚠️&nbsp;advisory"] * 2
+    assert "| ❌ | regressions | 4 new failures, 2 errors | 2 known failures | no new failure |" in rules
+    starts = ["❌&nbsp;new"] * 4 + ["❌&nbsp;known"] * 2 + ["❔&nbsp;error"] + ["⚠️&nbsp;advisory"] * 2
     assert [line.split(" | ")[0] for line in cases.splitlines()[2:] if line] == [f"| {start}" for start in starts]
     assert "Moves to Oslo](" in cases
     assert "turn 4 | To Bergen. | `knowledge-retention` – 1 of 2 answers forget nothing" in cases

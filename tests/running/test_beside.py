@@ -67,7 +67,7 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
     if rule is NEW:
         assert ran.code == {"new-failure": 1, "undecided": 3}.get(vector["status"], 0)
-        assert ("1 unsteady one not counted" in ran.results["reason"]) == (vector["status"] == "unsteady")
+        assert ("1 unsteady failure not counted" in ran.results["reason"]) == (vector["status"] == "unsteady")
     assert ran.code != 0 or vector["status"] in ("ok", "fixed", "pre-existing", "unsteady")
 
 
@@ -90,4 +90,4 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, llm, tm
     results = json.loads((tmp_path / "after.json").read_text())
     (grade,) = results["cases"][0]["grades"]
     assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "undecided")
-    assert results["rules"][0]["reason"] == "whether 1 failure is new could not be told"
+    assert results["rules"][0]["reason"] == "it is not known whether 1 failure is new"

@@ -142,7 +142,7 @@ def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
     assert [counts[k] for k in ("planned", "passed", "failed", "errored")] == [40, 22, 0, 18]
     assert (said["overturned"], said["confirmed"], results["outcome"]) == (2, 0, "inconclusive")
     reasons = {case["grades"][0]["reason"] for case in results["cases"] if case["outcome"] == "error"}
-    assert reasons == {"failed, and was not asked again: the run was interrupted"}
+    assert reasons == {"failed, and was not re-asked: the run was interrupted"}
 
 
 def test_a_signal_before_anything_was_asked_again_blocks_nothing_that_was_not_confirmed(llm, tmp_path):

@@ -42,10 +42,11 @@ def test_a_dearer_prompt_blocks_and_every_report_says_by_how_much(gate, priced, 
     ran = gate(config(priced, "new", RULE), "--baseline", "base.json", *outputs)
     assert (ran.code, ran.results["rules"][0]["outcome"]) == (1, "fail")
     assert (
-        "an answer is 200% dearer (200% to 200%) than on the base, over 6 answers: at most 20% may be" in ran.results["rules"][0]["reason"]
+        "an answer is 200% more expensive (200% to 200%) than on the base, over 6 answers: at most 20% is allowed"
+        in ran.results["rules"][0]["reason"]
     )
     for text in (ran.out, *((tmp_path / name).read_text() for name in ("a.agent.md", "p.html", "c.md"))):
-        assert "An answer is 200% dearer (200% to 200%) and" in text
+        assert "An answer is 200% more expensive (200% to 200%) and" in text
     cost = ran.results["baseline"]["cost"]
     assert (cost["compared"], cost["base"], cost["here"]) == (6, pytest.approx(0.01), pytest.approx(0.03))
     assert [case["took"]["usd"] for case in ran.cases] == [pytest.approx(0.03)] * 6

@@ -39,7 +39,7 @@ def test_a_history_forgives_flaking(gate, llm, replies, code, outcome):
     assert (ran.code, ran.grades[0]["outcome"]) == (0 if outcome == "pass" else 3, outcome)
     ran = run(gate, llm, quarantined(llm), {0: replies})
     assert (ran.code, ran.grades[0]["outcome"]) == (code, outcome)
-    assert "case 0: llm-rubric: flaky: 36 of 60 asks fail on the default branch" in ran.out
+    assert "case 0: llm-rubric: flaky: 36 of 60 asks failed on the default branch" in ran.out
 
 
 def test_a_break_is_not_forgiven(gate, llm):

@@ -153,7 +153,7 @@ NEW = [{"name": "new", "max-new-failures": 0}]
     [
         (["P", "P"], {"of": 3, "pass": 2}, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3),
         (["P", "P"], {"of": 3, "pass": 2}, ["P", "F", "P"], "no new failure", 3),
-        (["F", "F"], {"of": 3, "pass": 2}, ["F", "F"], "no new failure; 1 known one not counted", 1 + 1),
+        (["F", "F"], {"of": 3, "pass": 2}, ["F", "F"], "no new failure; 1 known failure not counted", 1 + 1),
         (["P"], None, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3 + 2),
     ],
 )

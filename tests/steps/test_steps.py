@@ -38,8 +38,8 @@ def test_the_first_ask_is_held_against_the_label(calibrate, llm):
     assert overall["too_few"] == ["pass", "fail"]
     differing = [it["output"] for it in ran.data["outputs"] if it["differs"]]
     assert differing == ["answer-b", "answer-c"]
-    assert "person: pass, grader: fail, 1 of 3 asks fail" in ran.out
-    assert "person: fail, grader: pass, 3 of 3 asks pass" in ran.out
+    assert "person: pass, grader: fail, 1 of 3 asks failed" in ran.out
+    assert "person: fail, grader: pass, 3 of 3 asks passed" in ran.out
     assert ran.out.endswith("3 of 5 labelled outputs\n")
 
 
@@ -230,7 +230,7 @@ def test_where_nothing_could_be_graded_it_cannot_tell(calibrate, llm, answer, co
     ran = calibrate(config(llm), lines(label("a"), label("b")))
     assert ran.code == code
     assert ran.data["overall"]["errors"] == 2
-    assert "Could not tell: the grader gave no verdict on 2 labelled outputs" in ran.out
+    assert "Inconclusive: the grader gave no verdict on 2 labelled outputs" in ran.out
     assert ran.data["noise"] is None
 
 

@@ -27,7 +27,7 @@ class Calibrated:
 
 
 class Scripted:
-    """What the grader says of each answer, ask by ask: P, F, or E for a reply without a verdict; the last repeats."""
+    """What the grader says errors in each answer, ask by ask: P, F, or E for a reply; the last repeats."""
 
     def __init__(self, **said: str) -> None:
         self.said = said

@@ -175,9 +175,9 @@ def weakened() -> Decision:
 
 def inconclusive() -> Decision:
     """No failure, but nobody could tell."""
-    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be decided", passed=1, errored=3, pass_rate=1.0)
+    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases have no verdict", passed=1, errored=3, pass_rate=1.0)
     rows = (passing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"))
-    reason = "3 of 4 cases could not be decided."
+    reason = "3 of 4 cases have no verdict."
     return decision(GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent")
 
 

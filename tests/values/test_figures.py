@@ -51,7 +51,7 @@ def test_one_is_not_many() -> None:
     [
         (NO_USAGE, "not called"),
         (Usage(1, 2, 3, 0.0), "1 call, 5 tokens, 0 USD"),
-        (Usage(2, 2, 3, 1.5, unpriced=1, reasks=2), "2 calls, 5 tokens, cost unknown, asked again 2 times"),
+        (Usage(2, 2, 3, 1.5, unpriced=1, reasks=2), "2 calls, 5 tokens, cost unknown, re-asked 2 times"),
     ],
 )
 def test_a_cost_that_nobody_knows_is_not_zero(usage: Usage, text: str) -> None:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
+from gradegate import REPOSITORY
 from gradegate.access.hosts import host_at, literal
 
 VARIABLE = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
@@ -24,7 +25,7 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     what = f"{host.name} is the container of the action and not the runner, so nothing that an earlier step started is there"
     gateway = gateway_of(_ROUTES)
     other = f"; or let it listen on 0.0.0.0, and write {gateway} in place of {host.name}" if gateway else ""
-    return what, f"write `uses: OWNER/gradegate@...` without `/container`, which shares the runner's network{other}"
+    return what, f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}"
 
 
 def is_loopback(name: str) -> bool:

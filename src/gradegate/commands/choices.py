@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gradegate import REPOSITORY
 from gradegate.asking import unknown_ids
 from gradegate.errors import ConfigError, Mistake
 
@@ -18,7 +19,7 @@ TEMPLATES = {
     "chatbot": "an assistant in a conversation",
 }
 PLACEHOLDER = f"openai:chat:{unknown_ids.PLACEHOLDER}"
-ACTION = "OWNER/gradegate@0000000000000000000000000000000000000000"
+ACTION = f"{REPOSITORY}@{'0' * 40}"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
@@ -88,7 +89,7 @@ def check(choices: Choices) -> None:
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):
-        cure = "write OWNER/gradegate@COMMIT with all 40 digits: a tag can be moved"
+        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         mistakes.append(Mistake(f"--action {choices.action!r} names no commit", None, cure))
     parts = Path(choices.folder).parts
     if Path(choices.folder).is_absolute() or ".." in parts or ".git" in map(str.casefold, parts):

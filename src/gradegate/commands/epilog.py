@@ -19,7 +19,7 @@ EXAMPLES: Mapping[str, str] = {
     "explain": 'gradegate explain "names the approval limit" results.json',
 }
 _MISTAKE = "a mistake in a config, a key or an argument"
-_DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE, "3": "could not tell, or not run"}
+_DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE, "3": "inconclusive, or not run"}
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {

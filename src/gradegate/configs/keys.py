@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.bounds import MAX_MISTAKES
-from gradegate.files.document import line_of
+from gradegate.files.document import line_of, table
 from gradegate.files.validation import wrong
 from gradegate.grading.numbers import Day, Number, OfAssertion, OfTest, Share, Whole
 from gradegate.options import MOST_RUNS
@@ -25,6 +25,7 @@ Text = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Map = dict[str, Any]
+PRESETS: dict[str, Map] = table("configs", "presets.yaml")  # keys of the gate, by the name that stands for them
 
 
 class _Keys(BaseModel):
@@ -185,8 +186,9 @@ class SentinelKeys(_Keys):
 
 
 class GateKeys(_Keys):
-    """The ``gate`` block."""
+    """The ``gate`` block, or a preset of it."""
 
+    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
     confirm: Confirm = "grader"
     noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
     second_opinions: Any = Field(None, alias="second-opinions")
@@ -197,6 +199,13 @@ class GateKeys(_Keys):
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expanded(cls, written: Any) -> Any:
+        """The keys of the preset below those that are written: nothing that follows knows of presets."""
+        keys = {"preset": written} if isinstance(written, str) else written
+        return {**PRESETS.get(str(keys.get("preset")), {}), **keys} if isinstance(keys, Mapping) else keys
 
 
 class DerivedKeys(_Keys):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import LIMITS, GateKeys, RuleKeys, SentinelKeys
+from gradegate.configs.keys import LIMITS, PRESETS, GateKeys, RuleKeys, SentinelKeys
 from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_RULES
 from gradegate.values.suite import Limits, Note, Policy, Rule, Select, SentinelFile
@@ -33,10 +35,20 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         sentinels=_sentinels(gate.sentinels, desk),
+        preset=_preset(gate.preset, desk),
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
+
+
+def _preset(name: str | None, desk: Desk) -> Note | None:
+    """The keys that a preset brings. They are ours, and need no quotes in YAML."""
+    if name is None:
+        return None
+    beside = written if isinstance(written := desk.source.content["gate"], Mapping) else {}
+    keys = {key: value for key, value in PRESETS[name].items() if key not in beside}
+    return Note(f"gate: {name} is " + json.dumps(keys).replace('"', ""), desk.line("gate"))
 
 
 def _sentinels(written: str | SentinelKeys | None, desk: Desk) -> SentinelFile | None:

@@ -1,4 +1,4 @@
-"""What asking again came to, of what a rule counts, in words. Pure."""
+"""What re-asks found in the cases or grades that a rule counts, in words. Pure."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ class AskedAgain:
     evidence: str = ""  # of the last grade that fails for certain, where its history decided
 
     def of_cases(self, failed: int, graded: int) -> str:
-        """Say ``2 of 100 cases fail, each confirmed by asking again (4 more failures were overturned)``."""
+        """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
         cases = many(graded, "case")
         if not failed:
             return f"{graded:,} of {cases} passed{self._overturned()}"
         if not self.confirmed:
             return f"{failed:,} of {cases} failed{self._overturned()}"
         if failed == 1:
-            how = f": {self.evidence}" if self.evidence else ", confirmed by asking again"
-            return f"1 of {cases} fails{how}{self._overturned()}"
-        each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
-        return f"{failed:,} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
+            how = f": {self.evidence}" if self.evidence else ", and failed again when re-asked"
+            return f"1 of {cases} failed{how}{self._overturned()}"
+        again = ", and each failed" if self.confirmed == failed else f"; {self.confirmed:,} of these failed"
+        return f"{failed:,} of {cases} failed{again} again when re-asked{self._overturned()}"
 
     def said(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        some = f"{self.confirmed:,} of {failed:,} failures" if self.confirmed < failed else "each failure" if failed > 1 else ""
-        return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
+        some = f"{self.confirmed:,} of {failed:,} failures" if self.confirmed < failed else "each failure" if failed > 1 else "the failure"
+        were = "were" if self.confirmed < failed else "was"
+        return f"; {some} {were} re-asked and confirmed{self._overturned()}"
 
     def _overturned(self) -> str:
         if not self.overturned:
             return ""
         more = "more " if self.confirmed else ""
         verb = "was" if self.overturned == 1 else "were"
-        return f" ({many(self.overturned, f'{more}failure')} {verb} overturned{'' if more else ' by asking again'})"
+        return f" ({many(self.overturned, f'{more}failure')} {verb} overturned{'' if more else ' by re-asks'})"
 
 
 def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgain:
@@ -69,11 +70,11 @@ def spared(run: RunResult, missed: bool) -> str:
     if not number:
         return ""
     if not missed:
-        return f"; {many(number, 'failure')} not asked again"
+        return f"; {many(number, 'failure')} not re-asked"
     verb, them = ("was", "it") if number == 1 else ("were", "them")
-    return f"; {many(number, 'case')} failed once and {verb} not asked again: the rule is missed without {them}"
+    return f"; {many(number, 'case')} failed once and {verb} not re-asked, because the rule is missed without {them}"
 
 
 def left_undone(number: int) -> str:
-    """Say ``5 more were not run to the end``, of what a budget or a signal left undone."""
-    return f"{number:,} more {'was' if number == 1 else 'were'} not run to the end, and might meet it"
+    """Say ``5 more were not finished``: a budget or a signal ended the run first."""
+    return f"{number:,} more {'was' if number == 1 else 'were'} not finished and might meet the rule"

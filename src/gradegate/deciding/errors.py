@@ -1,4 +1,4 @@
-"""What the ERRORs of a run come to: which of them decide, and which no policy can ignore. Pure."""
+"""Which ERRORs of a run decide its outcome, and which ones no policy can ignore. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Errors:
         if self.contradicted == self.number:
             what, _, how = self.first.partition(": ")
             return f"{what} on {many(self.number, 'case')} ({'the first: ' * (self.number > 1)}{how})"
-        return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
+        return f"{many(self.number, 'error')}{'; the first' * (self.number > 1)}: {self.first}"
 
 
 class _Error(NamedTuple):
@@ -54,7 +54,7 @@ def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleRe
 
 
 def _as_decided(rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[Row]:
-    """The rows, and the runs of a case as a rule sees them: as one that could not tell, where there is one."""
+    """The rows, and the runs of a case as a rule sees them: as one with an error, where there is one."""
     for case in runs_of(rows):
         views = [row for result in blocking if (row := whole(result.rule, case))] if case[0].needs else []
         yield from [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case

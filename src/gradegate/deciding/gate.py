@@ -87,7 +87,7 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: Errors, change
     if run.interrupted:
         return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
     if run.incomplete:
-        return GateOutcome.INCONCLUSIVE, f"the parts of the run are not whole: {run.incomplete}"
+        return GateOutcome.INCONCLUSIVE, f"parts of the run are missing or damaged: {run.incomplete}"
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
     undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
@@ -117,7 +117,7 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
     if new:
         return GateOutcome.ADVISORY, _named(new)
     if not blocking:
-        return GateOutcome.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
+        return GateOutcome.ADVISORY, "everything passed, but nothing can block: every assertion is advisory"
     return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
 
 

@@ -13,7 +13,7 @@ from gradegate.values.result import Outcome, Row, RuleResult, selects
 from gradegate.values.suite import Rule
 
 _LEAST = 5  # pairs of which the spread says something
-_UNKNOWN = f" of fewer than {_LEAST} answers was measured here and on a base; kept and recorded answers do not count"
+_UNKNOWN = f" was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
 _MOST = 1e15  # no answer takes so many dollars or seconds
 
 
@@ -52,7 +52,7 @@ def limits(result: RuleResult, rows: Iterable[Row]) -> Iterator[tuple[Outcome, s
 
 def _held(by: Increase, most: float, said: str, limit: str, undone: int) -> tuple[Outcome, str, bool]:
     above, beyond = (it > most and not math.isclose(it, most, abs_tol=1e-9 * by.base) for it in (by.here - by.base, by.low))
-    end = f"above the limit of {limit} by no more than noise explains" if above and not beyond else f"at most {limit} may be"
+    end = f"above the limit of {limit} by no more than noise explains" if above and not beyond else f"at most {limit} is allowed"
     told = f"an answer is {said} than on the base, over {many(by.compared, 'answer')}: {end}"
     if beyond and undone:  # the answers that are missing may be the cheap and fast ones
         return Outcome.ERROR, f"{told} so far; {left_undone(undone)}", False

@@ -57,7 +57,7 @@ def is_old(row: Row, grade: Grade) -> bool:
 
 
 def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
-    """One FAIL fails all; None where one of them could not tell."""
+    """One FAIL fails all; None where one of them is an error."""
     if not outcomes or None in outcomes or Outcome.ERROR in outcomes:
         return None
     return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
@@ -109,7 +109,7 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     most = result.rule.max_new_failures or 0
     kinds = [(case.standing, case) for case in cases]
     new = [case for kind, case in kinds if kind == NEW_FAILURE]
-    # What the head could not tell is the business of `errors`, as in every rule.
+    # `errors` decides about errors of the head, as in every rule.
     unsure = [  # nobody asked again, or the base's answer could not be graded again
         case for kind, case in kinds if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
     ]
@@ -119,12 +119,12 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     beside = _uncounted([kind for kind, _ in kinds]) + AskedAgain(0, overturned).said(0)
     result = replace(result, new_failures=len(new))
     if len(new) > most:
-        allowed = f" where at most {most:,} may be" if most else ""
+        allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
         return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
     may_be = [*new, *unsure]
     if len(may_be) > most:
         verb = "is" if len(unsure) == 1 else "are"
-        return result, Outcome.ERROR, f"whether {many(len(unsure), 'failure')} {verb} new could not be told"
+        return result, Outcome.ERROR, f"it is not known whether {many(len(unsure), 'failure')} {verb} new"
     alone = result.rule.max_drop is None and not result.rule.own
     if alone and contradicted and len(may_be) + len(contradicted) <= most:
         result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
@@ -132,12 +132,12 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
-    return result, Outcome.PASS, f"{what}, at most {most:,} may be: {_names(may_be)}{beside}"
+    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {_names(may_be)}{beside}"
 
 
 def _uncounted(kinds: Sequence[str]) -> str:
-    """``; 4 known ones and 1 unsteady one not counted``."""
-    pairs = ((kinds.count(PRE_EXISTING), "known one"), (kinds.count(UNSTEADY), "unsteady one"))
+    """``; 4 known failures and 1 unsteady failure not counted``."""
+    pairs = ((kinds.count(PRE_EXISTING), "known failure"), (kinds.count(UNSTEADY), "unsteady failure"))
     said = " and ".join(many(number, noun) for number, noun in pairs if number)
     return f"; {said} not counted" if said else ""
 
@@ -148,10 +148,10 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     grades = [[it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set] for case in new]
     confirmed = ", confirmed here" if all(of and all(grade.confirmed for grade in of) for of in grades) else ""
     if not passed:
-        return f"{confirmed}, with nothing on the base to compare with"
+        return f"{confirmed}, without a base result"
     if rest := len(new) - len(passed):
         there = f"{len(passed):,} passing on the base{of_base(report)}"
-        return f"{confirmed}: {there}, {rest:,} with nothing on it to compare with"
+        return f"{confirmed}: {there}, {rest:,} without a base result"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
     return f"{joined} on the base{of_base(report)}"
 

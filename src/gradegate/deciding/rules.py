@@ -31,7 +31,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     if counts.pass_rate is None:
-        outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
+        outcome, reason = Outcome.ERROR, "nothing that the rule selects could be graded"
     elif too_few := _too_few(rule, counts):
         outcome, reason = Outcome.ERROR, too_few
     elif rule.min_score is not None and strange:
@@ -75,7 +75,7 @@ def _units(places: Iterable[tuple[Row, int]]) -> Iterator[tuple[Outcome, Sequenc
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
-    return f"graded {graded:,} of at least {many(least, 'case')}" if graded < least else ""
+    return f"only {graded:,} of at least {many(least, 'case')} graded" if graded < least else ""
 
 
 def _interval(rule: Rule, counts: Counts) -> Interval | None:
@@ -161,6 +161,6 @@ def _within(rule: Rule, counts: Counts) -> str:
     interval = _interval(rule, counts)
     if interval is None:
         return ""
-    told = " cannot be told" if by_counts(rule, counts) is Outcome.ERROR else ""
+    told = ": inconclusive" if by_counts(rule, counts) is Outcome.ERROR else ""
     low, high = (percent(share, 2) for share in interval)
     return f"{told} ({low} to {high} with {percent(rule.confidence or 0.0)} confidence)"

@@ -17,7 +17,7 @@ from gradegate.values.result import Grade, Outcome, Row, RuleResult, takes
 LEAST = 5  # verdicts, below which nothing is tested
 _MOVED = Fraction(1, 100)
 _HELD = (0.5, 0.99)
-_UNDONE = "the run ended before its sentinels were graded, so nobody knows whether a grader has moved"
+_UNDONE = "the run ended before its sentinels were graded, so a grader that moved would not be noticed"
 _CURE = "measure it with `gradegate calibrate`, and write the new figures into the config"
 
 
@@ -70,7 +70,9 @@ def remarks(found: SentinelReport | None) -> list[str]:
         return [_UNDONE]
     if any(it.p is not None for it in found.graders):
         return [said(it, found.agreement) for it in found.graders if it.moved]
-    return [f"the sentinels got {many(found.verdicts, 'verdict')}, and no grader {LEAST} or more, so nobody knows whether one has moved"]
+    return [
+        f"the sentinels got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader: a grader that moved would not be noticed"
+    ]
 
 
 def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:

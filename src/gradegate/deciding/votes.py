@@ -16,7 +16,7 @@ from gradegate.values.result import Grade, Outcome, Vote
 
 CONTRADICTION = "the grader contradicts itself"
 DISAGREEMENT = "the graders disagree"
-DOUBT = "the asks do not tell a break from flaking"
+DOUBT = "the re-asks cannot tell a broken case from a flaky one"
 RETURN = "the failure comes and goes"
 _LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a hundred
 _FEW = 3  # grades asked again, that may be alike by chance
@@ -107,23 +107,23 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
     if where is Standing.DISPUTED:
         sure = _sure(outcomes, lead, opinions)
         no, yes = sure[Outcome.FAIL], sure[Outcome.PASS]
-        reason = f"{DISAGREEMENT}: {models[no[0]]} fails {len(no)} of {len(no)} asks, {models[yes[0]]} passes {len(yes)} of {len(yes)}"
+        reason = f"{DISAGREEMENT}: {models[no[0]]} failed {len(no)} of {len(no)} asks, {models[yes[0]]} passed {len(yes)} of {len(yes)}"
     elif where is Standing.RETURNING and prior:
-        reason = f"{RETURN}: it fails here, and so it did on {prior.failed} without a change"
+        reason = f"{RETURN}: it failed here, and also on {prior.failed} without a change"
     elif where is Standing.CONTRADICTORY:
         failing = fails(votes)
         before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
         what = DOUBT if prior else CONTRADICTION
-        reason = f"{what}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}{before}"
+        reason = f"{what}: {failing} of {len(votes)} asks failed{before}"
     else:
         last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
-        reason = f"failed, and could not be asked again: {last}"
+        reason = f"failed, and re-asking gave errors: {last}"
     setup = any(ask.setup for ask in asks)
     return undecided(replace(asks[0], usage=usage, votes=votes, confirmed=False, setup=setup), reason)
 
 
 def undecided(grade: Grade, why: str) -> Grade:
-    """The grade as an ERROR: what it came to cannot be told."""
+    """The grade as an ERROR without a verdict."""
     return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="", unheard=False)
 
 
@@ -143,7 +143,7 @@ def fails(votes: Iterable[Vote]) -> int:
     return sum(vote.outcome is Outcome.FAIL for vote in votes)
 
 
-# --- what asking again came to, held against what it rests on ----------------------------------------------------
+# --- what the re-asks found, checked against their assumptions ----------------------------------------------------
 
 
 def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[str]:
@@ -151,16 +151,18 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
     said = []
     if report.grades and not held:
         said.append(
-            f"asking {many(report.grades, 'grade')} again up to a lead of {report.lead} does not hold wrong blocks to 1 %: "
-            f"lower `noise` ({report.noise:g}) or grade less"
+            f"re-asking {many(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
+            f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
     if noisier(report.overturned, report.grades, report.noise):
         said.append(
-            f"the grader changed its mind on {report.overturned:,} of {report.grades:,}: more than `noise` allows "
-            f"({percent(report.noise)}); measure it with `gradegate calibrate`"
+            f"the grader changed its mind on {report.overturned:,} of {many(report.grades, 'grade')}, more than `noise` allows "
+            f"({percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
     if len(asked) >= _FEW and all(len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1 for grade in asked):
-        said.append("asking again changes nothing (temperature 0, a cache): name `second-opinions`")
+        said.append(
+            "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0, or set `second-opinions`."
+        )
     return said
 
 

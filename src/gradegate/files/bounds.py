@@ -1,4 +1,4 @@
-"""How much time and memory a config may take, and why so much: the numbers of "Limits" in docs/config.md.
+"""How much time and memory a config may take, and why so much: the numbers of docs/limits.md.
 
 All processes together stay below 500 MB: 192 of the worker's, and what the sizes below leave the gate itself.
 """

@@ -22,7 +22,6 @@ from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
 from gradegate.replies.parts import NoPartsError
 from gradegate.reporting.commands import harmless
-from gradegate.reporting.deliver import report_of
 from gradegate.reporting.redact import at_door
 from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
@@ -34,11 +33,11 @@ from gradegate.values.result import GateOutcome
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
     "The event pull_request_target has the secrets for everybody's pull request, and judges the default branch and not the pull "
-    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github.md (Forks)."
+    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github-forks.md."
 )
 # What to do about keys that are not there.
 TWO_STAGES = (
-    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github.md (Forks) has a way in two "
+    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github-forks.md has a way in two "
     "stages, and says what `on-missing-secrets` does."
 )
 
@@ -104,8 +103,8 @@ def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
     settings, event = step.settings.run, step.event
     where = replace(links(event, step.environ), holds=holds(step), key=step.settings.comment_key)
-    if where.run and any(getattr(report_of(path), "name", "") == "html" for path in settings.outputs):
-        where = replace(where, page=f"{where.run}#artifacts")  # where a step puts it that uploads it
+    # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
+    where = replace(where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else "")
     names = ("console", *PUBLISHED)
     spare = partial(_spared, step)
     try:

@@ -109,7 +109,7 @@ def fetched(step: Step) -> Iterator[Step]:
 def keep(step: Step, delivered: Delivered) -> None:
     """Leave the files of a run of the default branch where the action's last step uploads them; the output says under which name."""
     decision, run = delivered.decision, step.settings.run
-    # What could not be decided is nothing to compare with.
+    # An inconclusive run is nothing to compare with.
     decided = decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED) and decision.grades.planned
     if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
         return

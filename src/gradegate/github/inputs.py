@@ -48,7 +48,7 @@ def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Itera
         return
     for name, given in (("changes", settings.run.changes == "block"), ("approve-label", bool(settings.approve_label))):
         if given:
-            yield Mistake(f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github.md says how")
+            yield Mistake(f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github-base.md says how")
 
 
 class _Inputs:

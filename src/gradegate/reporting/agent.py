@@ -34,7 +34,7 @@ _DATA = (
 
 
 def told(decision: Decision, room: int, measure: Callable[[str], int], short: bool = False) -> str:
-    """The cases that block, then those that could not be decided, then advice, as many as there is room for.
+    """The cases that block, then errors, then advice, as many as there is room for.
 
     What failed once is named and no more: it may well be good.
     """
@@ -48,7 +48,7 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     head = f"{_DATA}\n{needed}\n"
     if once:
         named = ", ".join(once[:_ALIKE]) + (f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else "")
-        head += f"Failed once and not asked again, so leave these as they are:\n\n{fence(named)}\n"
+        head += f"Failed once and not re-asked, so leave these as they are:\n\n{fence(named)}\n"
     made = decision.run.made
     text = _TEXT // 3 if short else _TEXT
     parts = fit((_case(finding, made, text) for finding in wanted), room - measure(head), measure)
@@ -60,7 +60,7 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
 def _case(finding: Finding, made: Made, limit: int) -> str:
     row, grades = finding.row, finding.grades
     origin = spot(row, grades[0]) if grades else row.origin
-    effect = {Effect.BLOCKS: "blocks", Effect.UNCLEAR: "could not tell"}.get(finding.effect, "advises only")
+    effect = {Effect.BLOCKS: "blocks", Effect.UNCLEAR: "error"}.get(finding.effect, "advises only")
     status = ", ".join(filter(None, [effect, beside(row)]))
     at = [fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
     again = command(row, made)

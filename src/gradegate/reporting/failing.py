@@ -110,13 +110,13 @@ def is_fixed(row: Row) -> bool:
 
 
 def flaky(rows: Iterable[Row]) -> list[str]:
-    """A line for each, the worst first: ``refunds: llm-rubric: flaky: 14 of 60 asks fail on the default branch``."""
+    """A line for each, the worst first: ``refunds: llm-rubric: flaky: 14 of 60 asks failed on the default branch``."""
     found = []
     for row in rows:
         for grade in row.grades:
             past = grade.history
             if past and (past.flaky or past.broken):
                 votes = past.fails + past.passes
-                said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} fail on the default branch"
+                said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} failed on the default branch"
                 found.append((-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}"))
     return [line for _, line in sorted(found, key=lambda item: item[0])]

@@ -27,7 +27,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason."""
+    """A row with something to read; ``alike`` are further rows with an error for the same reason."""
 
     row: Row
     effect: Effect = Effect.NONE
@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then what could not be decided, then advice."""
+        """What did not pass: failures first, then errors, then advice."""
         return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
 
     @property

@@ -30,28 +30,28 @@ HEADS = {
     "pass": Head("✅", "Passed"),
     "advisory": Head("⚠️", "Passed, with advisory findings"),
     "blocked": Head("❌", "Blocked"),
-    "inconclusive": Head("❔", "Could not tell"),
-    "not-run": Head("⏸️", "NOT RUN"),
+    "inconclusive": Head("❔", "Inconclusive"),
+    "not-run": Head("⏸️", "Not run"),
     "mistake": Head("🛑", "Could not run"),
 }
 # What a row does to the check, as the lists of reports have it.
 EFFECTS = {
     Effect.BLOCKS: Head("❌", "Blocks"),
-    Effect.UNCLEAR: Head("❔", "Could not tell"),
-    Effect.ONCE: Head("🔁", "Failed once, not asked again"),
+    Effect.UNCLEAR: Head("❔", "Error"),
+    Effect.ONCE: Head("🔁", "Failed once, not re-asked"),
     Effect.KNOWN: Head("⚠️", "Known, does not block"),
     Effect.ADVISES: Head("⚠️", "Does not block"),
     Effect.NONE: Head("✅", "Passed"),
 }
-OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
+OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "error"}
 _BESIDE = {
     NEW_FAILURE: "new",
-    PRE_EXISTING: "it failed on the base, too",
-    UNSTEADY: "it passed on the base, and does not when the base's answer is graded again",
+    PRE_EXISTING: "also failed on the base",
+    UNSTEADY: "passed on the base, but not when the base's answer was graded again",
     UNDECIDED: "the base's answer could not be graded again",
 }
 _FILES = 5  # with recorded answers that are named; results.json has all
-_MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
+_MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "inconclusive"}
 
 
 def headline(decision: Decision) -> str:
@@ -60,7 +60,7 @@ def headline(decision: Decision) -> str:
     if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
         return "Nothing to check"
     part = " (a part of the gate)" if decision.run.made.only else ""
-    return HEADS[decision.outcome.value].words + (": the set-up is wrong" if setup else "") + part
+    return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
 
 
 def in_short(decision: Decision) -> str:
@@ -74,7 +74,7 @@ def in_short(decision: Decision) -> str:
     if decision.outcome is GateOutcome.BLOCKED:
         return f"{cases.failed:,} of {all_cases} failed" if cases.failed else ""
     if decision.outcome is GateOutcome.INCONCLUSIVE and cases.errored:
-        return f"{cases.errored:,} of {all_cases} without a verdict"
+        return f"{many(cases.errored, 'error')} in {all_cases}"
     return f"{cases.passed:,} of {all_cases} passed"
 
 
@@ -116,10 +116,10 @@ def cure(changes: GateChanges) -> str:
     if changes.approved:
         return ""
     if not changes.block:
-        return "If that is meant, leave it: this becomes the gate of later pull requests once it is merged."
+        return "If this is intended, do nothing. After the merge, this is the gate of later pull requests."
     if changes.refused:
-        return f"If that is meant, somebody else than the author has to approve it: {one_line(changes.refused, 400)}."
-    return "If that is meant, somebody else has to approve it: name a label as `approve-label` in the workflow and set it."
+        return f"If this is intended, somebody other than the author must approve it: {one_line(changes.refused, 400)}."
+    return "If this is intended, somebody other than the author must approve it. Set `approve-label` in the workflow, and let that person add the label."
 
 
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
@@ -131,7 +131,7 @@ def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
 
 
 def compared(report: BaselineReport | None) -> str:
-    """Say ``Beside the base (1a2b3c4, 2 days old): 3 new failures, 4 known ones, 1 fixed``; empty where there is none."""
+    """Say ``Compared with the base (1a2b3c4, 2 days old): 3 new failures, 4 known ones, 1 fixed``; empty where there is none."""
     if report is None:
         return ""
     parts = (
@@ -139,7 +139,7 @@ def compared(report: BaselineReport | None) -> str:
         (report.pre_existing, many(report.pre_existing, "known failure")),
         (report.unsteady, f"{report.unsteady:,} unsteady"),
         (report.fixed, f"{report.fixed:,} fixed"),
-        (report.undecided, f"{report.undecided:,} undecided"),
+        (report.undecided, many(report.undecided, "error")),
         (report.new, many(report.new, "new case")),
         (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
     )
@@ -147,15 +147,15 @@ def compared(report: BaselineReport | None) -> str:
     found = [(words(by), by.compared) for words, by in ((dearer, report.cost), (slower, report.latency)) if by]
     paces, over = " and ".join(pace for pace, _ in found), many(max((count for _, count in found), default=0), "answer")
     more = f". An answer is {paces} than on the base, over {over}" if found else ""
-    return f"Beside the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
+    return f"Compared with the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
 
 
 def counted(counts: Counts) -> str:
-    """``9 passed, 2 failed, 1 could not be decided``; what did not happen is left out."""
+    """``9 passed, 2 failed, 1 error``; what did not happen is left out."""
     parts = (
         (counts.passed, f"{counts.passed:,} passed"),
         (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, f"{counts.errored:,} could not be decided"),
+        (counts.errored, many(counts.errored, "error")),
     )
     return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
@@ -164,7 +164,7 @@ def tally(decision: Decision) -> str:
     """The counts of the run in one line."""
     cases, grades = decision.cases, decision.grades
     if not decision.run.cases:
-        return "No case was run, and nothing was asked of any model"
+        return "No case was run, and no model was asked"
     return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
 
 
@@ -194,26 +194,26 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)`` or ``could not tell``; beside a base, what that makes it."""
+    """``failed``, ``failed, 5 of 5 asks``, ``failed (advisory)`` or ``error``, and what a comparison with the base adds."""
     beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
     advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
     where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else advice
-    once = "not asked again" if grade.unconfirmed and not grade.votes else ""
+    once = "not re-asked" if grade.unconfirmed and not grade.votes else ""
     about = "; ".join(filter(None, (where, beside, once)))
     return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 
 def asked(grade: Grade) -> str:
-    """``fails, 5 of 5 asks`` or ``passes, 1 of 3 asks fails``; an empty string where it was asked once."""
+    """``failed, 5 of 5 asks`` or ``passed, 1 of 3 asks failed``; an empty string where it was asked once."""
     if not grade.votes:
         return ""
     failing, asks = fails(grade), many(len(grade.votes), "ask")
     before = f", {grade.history.before}" if grade.history and grade.history.before else ""
     if grade.outcome is Outcome.PASS:
-        return f"passes, {failing} of {asks} {'fails' if failing == 1 else 'fail'}{before}"
+        return f"passed, {failing} of {asks} failed{before}"
     if grade.outcome is Outcome.FAIL:
-        return f"fails, {failing} of {asks}{before}"
-    return f"could not tell, {failing} of {asks} {'fails' if failing == 1 else 'fail'}{before}"
+        return f"failed, {failing} of {asks}{before}"
+    return f"error, {failing} of {asks} failed{before}"
 
 
 def fails(grade: Grade) -> int:
@@ -246,7 +246,7 @@ def scored(grade: Grade) -> str:
         return ""
     of = "" if grade.scale == 1 else f" of {grade.scale}"
     if grade.threshold is None or grade.most:
-        limit = "" if grade.threshold is None else f", at most {figure(grade.threshold)} was asked for"
+        limit = "" if grade.threshold is None else f", at most {figure(grade.threshold)} is allowed"
         return f"score {scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
     score, threshold = scores(grade.score, grade.threshold, grade.scale)
     return f"score {score}{of}, threshold {threshold}"
@@ -259,12 +259,12 @@ def expected(assertion: Asserted) -> str:
 
 
 def verdict(result: RuleResult) -> str:
-    """``met``, ``missed``, ``could not tell``; ``incomplete`` where what there is meets it, and grades are missing."""
-    return "incomplete" if incomplete(result) else _MET[result.outcome]
+    """``met``, ``missed`` or ``inconclusive``; ``met, with errors`` where the graded cases meet it and others have no grade."""
+    return "met, with errors" if incomplete(result) else _MET[result.outcome]
 
 
 def incomplete(result: RuleResult) -> bool:
-    """Whether a rule is met by what was graded, while some of what it selects could not be."""
+    """Whether the graded part meets the rule, while some of what it selects has no grade."""
     return result.outcome is Outcome.PASS and result.errored > 0
 
 
@@ -299,7 +299,7 @@ def measured(result: RuleResult) -> str:
         parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
     parts += [words(by) for words, by in ((dearer, result.cost), (slower, result.latency)) if by]
     if result.errored:
-        parts.append(f"{result.errored:,} could not be decided")
+        parts.append(many(result.errored, "error"))
     return ", ".join(parts) or "nothing was graded"
 
 
@@ -335,7 +335,7 @@ def required(result: RuleResult) -> str:
         parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    parts += [f"at most {percent(share)} dearer"] if (share := rule.max_cost_increase) is not None else []
+    parts += [f"at most {percent(share)} more expensive"] if (share := rule.max_cost_increase) is not None else []
     parts += [f"at most {seconds:g} s slower"] if (seconds := rule.max_latency_increase) is not None else []
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 

@@ -81,7 +81,7 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
                 if row.error
                 else visible(clip("; ".join(remarks(row)) or "The case did not pass.", _TEXT))
             )
-            title = f"{'failed' if row.outcome is Outcome.FAIL else 'could not tell'}: {name(row)}"
+            title = f"{'failed' if row.outcome is Outcome.FAIL else 'error'}: {name(row)}"
             yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
         else:
             yield from (_of_grade(row, grade, level) for grade in replace(finding, row=row).grades if not grade.inner)

@@ -83,10 +83,10 @@ class _Told:
     def skipped(self) -> str:
         """Why it is neither passed nor failed; empty where it is."""
         if self.finding.effect is Effect.ONCE:
-            return "failed once, not asked again"
+            return "failed once, not re-asked"
         if self.green and self._undecided:
             why = f": no answer: {one_line(self.row.error, 300)}" if self.row.error else ""
-            return f"could not tell, and the run is green without it{why}"
+            return f"error, and the run passes without it{why}"
         return "nothing was asserted" if unchecked(self.row) else ""
 
     @property
@@ -221,7 +221,7 @@ def _message(told: _Told, grades: list[Grade]) -> str:
     if row.error:
         return one_line(f"no answer: {row.error}", 500)
     reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades]
-    return one_line("; ".join([*remarks(row), *reasons]), 500) or ("failed" if told.outcome is Outcome.FAIL else "could not tell")
+    return one_line("; ".join([*remarks(row), *reasons]), 500) or ("failed" if told.outcome is Outcome.FAIL else "error")
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:

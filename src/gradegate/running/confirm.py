@@ -145,7 +145,7 @@ class Confirming:
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(number, {position: undone(grade, f"failed, and was not asked again: {why}")})
+            self._change(number, {position: undone(grade, f"failed, and was not re-asked: {why}")})
             self._state([number])
         for number in self._open:
             left, answer = dict(self._left(number)), self._answers[number]

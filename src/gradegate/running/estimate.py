@@ -86,11 +86,11 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
         yield f"{kind}: {f'{fewest:,} to ' if fewest < calls else ''}{many(calls, 'call')}"
     if found.sentinels:
         yield f"sentinels: {many(found.sentinels, 'call')} of graders, where a rule is missed or a history is written"
-    yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
+    yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     if found.usd is None or found.most_usd is None:
         yield f"cost: {'; '.join(('unknown', *_unknown(found)))}"
     else:
-        most = f"; {found.most_usd:.2g} USD with all that may be asked again" if found.most_usd > found.usd else ""
+        most = f"; {found.most_usd:.2g} USD with all possible re-asks" if found.most_usd > found.usd else ""
         yield f"cost: about {found.usd:.2g} USD{most}"
     if limits != NO_LIMITS:
         yield f"budget: {_budget(found, limits)}"
@@ -117,7 +117,7 @@ def _budget(found: Estimate, limits: Limits) -> str:
     text = f"at most {', '.join([*calls, *usd, *seconds])}"
     planned = found.target + found.grader
     if limits.calls is not None and planned > limits.calls:
-        text += f"; {planned:,} calls are planned, so what comes last could not be decided"
+        text += f"; {planned:,} calls are planned, so the last ones would not run"
     return text
 
 

@@ -111,7 +111,7 @@ def _words(done: int, total: int, left: float | None, spent: str) -> str:
     """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
     parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
     if done == total:  # what goes on then is no answer
-        parts.append("asking failures again")
+        parts.append("re-asking failures")
     elif left is not None:
         parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
     return ", ".join(parts)

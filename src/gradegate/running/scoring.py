@@ -27,7 +27,7 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
     counted = [grade for grade in grades if not grade.inner]
     errors = sum(grade.outcome is Outcome.ERROR for grade in counted)
     if errors:
-        why = f"assertScoringFunction is not asked: {many(errors, 'grade')} could not be decided"
+        why = f"assertScoringFunction was not called: {many(errors, 'error')}"
         return Conclusion(Outcome.ERROR, None, why)
     about = {"threshold": case.threshold, "componentResults": [_component(grade) for grade in counted]}
     try:

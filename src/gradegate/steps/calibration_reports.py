@@ -80,7 +80,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     if share.count:
         yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"
     else:
-        yield f"Could not tell: the grader gave no verdict on {many(len(calibration.judged), 'labelled output')}"
+        yield f"Inconclusive: the grader gave no verdict on {many(len(calibration.judged), 'labelled output')}"
 
 
 def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
@@ -117,12 +117,12 @@ def _share(share: Share) -> str:
 
 
 def _votes(judged: Judged) -> str:
-    """``person: pass, grader: fail, 2 of 3 asks fail``."""
+    """``person: pass, grader: fail, 2 of 3 asks failed``."""
     passes, fails = judged.votes
     count, said, verb = {
-        Outcome.PASS: (passes, "pass", "pass"),
-        Outcome.FAIL: (fails, "fail", "fail"),
-        Outcome.ERROR: (len(judged.rows) - passes - fails, "no verdict", "give no verdict"),
+        Outcome.PASS: (passes, "pass", "passed"),
+        Outcome.FAIL: (fails, "fail", "failed"),
+        Outcome.ERROR: (len(judged.rows) - passes - fails, "no verdict", "gave no verdict"),
     }[judged.first.outcome]
     asks = f"{count} of {many(len(judged.rows), 'ask')} {verb}"
     return f"person: {'pass' if judged.passes else 'fail'}, grader: {said}, {asks}"

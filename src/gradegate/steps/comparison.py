@@ -31,7 +31,7 @@ def read_base(settings: Settings) -> Base | None:
         return None
     if settings.environment.vouched_only:
         what = f"`base` is not read at {settings.environment.event_shown}"
-        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
     begin()
     return plan_base(settings)

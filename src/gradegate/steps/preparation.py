@@ -132,3 +132,8 @@ def with_stand_ins(make: Callable[[dict[str, str]], T]) -> tuple[T, frozenset[st
                 raise UnplannableError(*e.mistakes) from e
             names |= e.missing
     raise UnplannableError.at("the variables that the configs take are not found out", None, "name fewer providers")
+
+
+def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:
+    """The plan with something in the place of keys that are not here, and which these are. Raises ConfigError."""
+    return with_stand_ins(lambda keys: prepare(replace(settings, environ={**settings.environ, **keys})))

@@ -1,7 +1,7 @@
 """Fills templates the way Nunjucks prints values; what a model wrote is never a template.
 
 A template of which it is certain that it takes no more than its variables have is filled in here, because there may be
-100,000 of them; any other in the worker, under its limits (``docs/config.md``, "Limits"). Both give the same text.
+100,000 of them; any other in the worker, under its limits (``docs/limits.md``). Both give the same text.
 """
 
 from __future__ import annotations

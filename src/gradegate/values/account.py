@@ -47,6 +47,7 @@ class AskedModel:
     host: str = ""  # empty when nothing left the machine
     replies_from: str = "model"
     chosen: str = ""  # what it is for, where no model of its kind is named
+    grades: Annotated[bool, "Whether it grades."] = False
 
     def __str__(self) -> str:
         return f"{self.name} at {self.host}" if self.host else self.name

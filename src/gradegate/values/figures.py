@@ -78,8 +78,8 @@ def _apart(show: Callable[[float, int], str], value: float, other: float, length
 
 
 def dearer(cost: Increase) -> str:
-    """``18.2% dearer (9.1% to 27.3%)``; in dollars where the base cost nothing."""
-    return _more(cost, lambda usd: percent(usd / cost.base) if cost.base else f"{figure(usd)} USD", "dearer", "cheaper")
+    """``18.2% more expensive (9.1% to 27.3%)``; in dollars where the base cost nothing."""
+    return _more(cost, lambda usd: percent(usd / cost.base) if cost.base else f"{figure(usd)} USD", "more expensive", "cheaper")
 
 
 def slower(latency: Increase) -> str:
@@ -98,7 +98,7 @@ def spent(usage: Usage, unanswered: int = 0) -> str:
     cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
     if not usage.calls:
         return ", ".join([f"{unanswered:,} unanswered" if unanswered else "not called", *cached])
-    again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
+    again = [f"re-asked {many(usage.reasks, 'time')}"] if usage.reasks else []
     return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
 
 

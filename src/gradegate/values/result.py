@@ -31,7 +31,7 @@ class Outcome(enum.Enum):
 
     PASS = "pass"
     FAIL = "fail"
-    ERROR = "error"  # could not tell: never a pass, never a quality failure
+    ERROR = "error"  # no verdict: never a pass, never a quality failure
 
 
 class GateOutcome(enum.Enum):
@@ -40,7 +40,7 @@ class GateOutcome(enum.Enum):
     PASS = "pass"
     ADVISORY = "advisory"  # passes, with something to read
     BLOCKED = "blocked"
-    INCONCLUSIVE = "inconclusive"  # too much could not be decided
+    INCONCLUSIVE = "inconclusive"  # too many errors to decide
     NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
@@ -195,8 +195,8 @@ class Row:
         if self.verdict is Outcome.FAIL:
             return f"failed: {self.passed} of {runs} passed, {self.needed} needed{there}"
         if self.passed + self.of - self.runs >= self.needed:  # of a live target there would be more
-            return f"could not tell: {self.runs} of {self.of} runs recorded, {self.passed} passed{there}"
-        return f"could not tell: {self.passed} of {runs} passed, {self.needed} needed{there}"
+            return f"error: {self.runs} of {self.of} runs recorded, {self.passed} passed{there}"
+        return f"error: {self.passed} of {runs} passed, {self.needed} needed{there}"
 
     @property
     def counts(self) -> bool:

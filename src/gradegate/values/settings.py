@@ -46,8 +46,8 @@ AUTO = "auto"  # in place of a file: the Action finds it
 _IN_BASE = "A path inside the repository is read from `base`. `auto` finds what the default branch left (docs/baseline.md)."
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
-_EVENT = "it is about a pull request, which the command line does not know"
-_LOG = "the log of a step holds the whole report, and has no bar"
+_EVENT = "it is about a pull request, and the command line knows none"
+_LOG = "the log of a step always has the whole report, and no progress bar"
 
 
 _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
@@ -70,8 +70,8 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
             cure = f"write {kind}=PROVIDER:MODEL"
             mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
         elif provider and found.get(kind, provider) != provider:
-            what = "two graders serve for any kind" if kind == "*" else f"there are two graders for {kind}"
-            cure = "say what for: text=..., embedding=..." if kind == "*" else "name one"
+            what = "there are two graders without a kind" if kind == "*" else f"there are two graders for {kind}"
+            cure = "write the kind of each: text=..., embedding=..." if kind == "*" else "leave one of them out"
             mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure))
         elif provider:
             found[kind] = provider
@@ -94,7 +94,7 @@ def _path_pattern(text: str) -> str | None:
     return None if outside else text
 
 
-_PATTERNS = Kind(_path_pattern, "a path from the root of the repository, with * and ** alone: src/**", gather=tuple)
+_PATTERNS = Kind(_path_pattern, "a path from the root of the repository, where * and ** match any name: src/**", gather=tuple)
 _HOSTS = Kind(gather=_hosts, tell=lambda value: map(str, value))
 _SHOWN = Kind(gather=open_variables, tell=sorted)
 _SEEN = Kind(gather=partial(open_variables, option="exec-env"))
@@ -115,118 +115,119 @@ class Settings:
     """Options of one run; None and empty mean "as the config says". An entry is a field, and a field an option of both doors."""
 
     configs: tuple[str, ...] = option((), "-c --config CONFIG", PATHS, commands=PLANNING,
-        help="eval configs, paths or patterns", otherwise="the promptfooconfig.yaml of the folder")
+        help="eval configs, as paths or patterns such as evals/*.yaml", otherwise="promptfooconfig.yaml in the working directory")
     cwd: Path = option(Path(), "working-directory", TEXT,
-        help="directory of the configs, relative to the workspace", no_flag="the command line runs where it is started")
+        help="directory that contains the configs, relative to the workspace", no_flag="the command line runs where it is started")
     outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
-        help="reports to write, their format by suffix: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; of "
-             "`gradegate calibrate` .json",
+        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
+             "`gradegate calibrate` writes only .json",
         written="gradegate-results.json\ngradegate-junit.xml\n")
     graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, told=True,  # by kind, "*" for any
-        help="the model that grades, such as openai:chat:MODEL, or one for each kind: text=ID, embedding=ID, "
+        help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
              "classification=ID, moderation=ID")
     providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, told=True,
-        help="asks this model or application in place of those of the config; an id, or a label of the config")
+        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label "
+             "from the config")
     answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), told=True,
-        help="grades answers that were made elsewhere, of files or patterns; no target is asked (docs/answers.md)")
+        help="grades recorded answers from these files or patterns; no target is asked (docs/answers.md)")
     assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, told=True,
-        help="asserts this of every test, beside what the config asserts")
+        help="adds this assertion to every test, such as contains:refund")
     variables: Mapping[str, str] = option({}, "--var NAME=VALUE", MAPPING, commands=PLANNING, told=True,
-        help="a variable of every test that does not set it")
+        help="sets a variable in every test that does not set it")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
-        help="only tests whose description matches")
+        help="runs only tests with a description that matches this pattern")
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
-        help="only the first N tests of each config, after the other filters")
+        help="runs only the first N tests of each config, after the other filters")
     filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", PAIRS, commands=PLANNING, told=True,
-        help="only tests whose metadata holds the text")
+        help="runs only tests with this text under this metadata key, such as topic=refunds")
     filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True,
-        help="only providers whose id or label matches")
+        help="runs only providers with an id or label that matches this pattern")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
-        help="how often every test is asked", otherwise="the config's `evaluateOptions.repeat`, else 1")
+        help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
     runs: tuple[int, int] | None = option(None, "--runs PASS/OF", RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
-        help="how many runs of every case must pass, of how many, such as 2/3; a rule or a test may say otherwise",
-        otherwise="what the gate says, else each answer counts")
+        help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
+        otherwise="`gate.runs` of the config, else each answer counts")
     confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
-        help="how a failure is asked again before it counts: `grader` (the same answer is graded again), `answers` (a "
-             "new answer is asked for) or `off`", otherwise="what the gate says, else grader")
+        help="how a failure is confirmed before it counts: `grader` grades the same answer again, `answers` asks the target "
+             "for a new answer, `off` counts the first failure", otherwise="`gate.confirm` of the config, else grader")
     reask: int = option(1, "--reask N", whole(0), commands=ASKING, told=True,
-        help="how often a grader is asked again when its reply holds no verdict")
+        help="how often a grader is re-asked when its reply contains no verdict")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
-        help="how often each output is graded", no_input=_ONE_STEP.format("calibrate"))
+        help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
     max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
-        help="how many calls run at once", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
+        help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
-        help="seconds that one call may take, retries included", otherwise=f"the config's, else {TIMEOUT:.0f}")
+        help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
     retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING,
-        help="how often a call that failed is tried again")
+        help="how often a failed call is retried")
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
-        help="a checkout of the base commit: reports say how its gate is weakened")
+        help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
-        help="the results.json of the base, to tell new failures from old ones",
+        help="the results.json of an earlier run, which tells new failures from known ones",
         more=_IN_BASE)
     history: str = option("", "--history FILE", FROM_WORKSPACE,
-        help="earlier runs of the default branch: by the votes of each case they say when a failure is a break",
+        help="votes from earlier runs of the default branch, which tell a broken case from a flaky one",
         more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
-        help="writes `history` with the votes of this run, in runs of the default branch and on your own machine")
+        help="writes the history with the votes of this run added, on the default branch and on your own machine only")
     sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
-        help="labelled outputs that show whether the grader has moved, in place of those of the gate; `gradegate calibrate` "
-             "writes them")
+        help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
+             "writes this file")
     compare: str = option("config", "--compare MODE", choice("config", "base"),
-        help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the prompts of that "
-             "checkout are asked in the same run)")
+        help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
+             "prompts of the base checkout)")
     changes: str = option("report", "--changes MODE", choice("report", "block"),
-        help="what a gate that is weaker than that of `base` comes to: `report` or `block`; `gate.changes` of a config "
-             "can be stricter, not milder")
+        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
+             "can make this stricter, but not milder")
     cache: str = option("", "--cache DIR", PATH,
-        help="keeps replies in this directory, and does not ask for them again",
-        more="Keep it with `actions/cache`. Empty keeps nothing.")
+        help="keeps replies in this directory and uses them instead of new calls",
+        more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH,
-        help="asks for everything, as without `cache`",
-        no_input="leave it out: nothing is kept unless `cache` names a folder")
-    max_age: int = option(7, "--max-age DAYS", whole(0), help="days after which a reply in `cache` is asked for again")
-    cache_http: bool = option(False, "--cache-http", SWITCH, help="keeps answers of `http:` applications in `cache`, too")
+        help="ignores `cache` and calls every model",
+        no_input="leave it out: replies are kept only if `cache` names a folder")
+    max_age: int = option(7, "--max-age DAYS", whole(0), help="days after which a cached reply is no longer used")
+    cache_http: bool = option(False, "--cache-http", SWITCH, help="also keeps the answers of `http:` applications in `cache`")
     max_calls: int | None = option(None, "--max-calls N", whole(1),
-        help="sends at most so many requests to models, retries included; what is then missing could not be decided")
+        help="sends at most N requests to models, retries included; cases beyond this limit are errors")
     max_usd: float | None = option(None, "--max-usd X", AMOUNT,
-        help="asks no more once replies have cost so many US dollars; every price must be known")
-    max_seconds: float | None = option(None, "--max-seconds S", AMOUNT, help="asks no more after so many seconds")
+        help="makes no more calls once replies have cost this many US dollars; every price must be known")
+    max_seconds: float | None = option(None, "--max-seconds S", AMOUNT, help="makes no more calls after this many seconds")
     ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES,
-        help="waits until this address answers, such as an application that was just started; 60 seconds where none "
-             "are given; not in time is inconclusive")
+        help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
+             "seconds); the run is inconclusive if it does not")
     shard: tuple[int, int] | None = option(None, "--shard N/M", SHARD, commands=("run",),  # (3, 8): the third of 8
-        help="asks one of M parts of the plan, writes what came of it to `parts`, and decides nothing (docs/shards.md)")
+        help="runs part N of M of the plan, such as 3/8, writes the results to `parts`, and decides nothing (docs/shards.md)")
     parts: str = option("gradegate-parts", "--parts DIR", PATH, commands=("run",),
-        help="directory that a shard writes its part to")
+        help="directory to which a shard writes its part")
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; no model is asked and no key is needed",
         more="This step decides, comments and writes the reports.")
     open: str = option("", "--open FILE", PATH, commands=("run", "merge"),
-        help="of a merge: the file to write the failures to that shards are to ask again; nothing is decided then. "
-             "With `shard`: the file that names them")
+        help="with `merge`: writes the failures that shards must re-ask to this file, and decides nothing; with `shard`: "
+             "re-asks the failures in this file")
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
-        help="a variable of the environment that prompts, variables and assertions of a config may show")
+        help="an environment variable that prompts, variables and assertions of a config may show")
     allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
-        help="keys may go to this host beside their own, and nowhere else: `host`, `host:port` or `https://host`; "
-             "private addresses, too, are asked only when they are named")
+        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; a private address needs this "
+             "entry, too")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
-        help="runs code of the repository that the config names (docs/exec.md)",
-        more="It runs as a user of its own. Refused where strangers start the workflow.")
+        help="allows the config to run code of the repository (docs/exec.md)",
+        more="The code runs as a separate user. Not allowed in workflows that strangers can start.")
     exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", _SEEN, commands=_MODELS,
-        help="a variable of the environment that such code sees")
+        help="an environment variable that code of the repository sees")
     python: str = option("", "--python PATH", TEXT, commands=_MODELS,
         help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH")
     node: str = option("", "--node PATH", TEXT, commands=_MODELS,
-        help="the Node.js that runs JavaScript and TypeScript code of the repository: the program, or its folder",
+        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder",
         otherwise="node of PATH")
     env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
-        help="a .env file with keys, not on GitHub",
+        help="a .env file with keys; not allowed on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
     estimate: bool = option(False, "--estimate", SWITCH,
-        help="says what the run would take; makes no call", no_input=_ONE_STEP.format("validate"))
-    quiet: bool = option(False, "-q --quiet", SWITCH, help="only the verdict and the reports written", no_input=_LOG)
-    verbose: bool = option(False, "-v --verbose", SWITCH, help="every case, and all evidence at full length", no_input=_LOG)
-    no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="no bar on a terminal", no_input=_LOG)
+        help="prints the calls and the cost of the run, and makes no call", no_input=_ONE_STEP.format("validate"))
+    quiet: bool = option(False, "-q --quiet", SWITCH, help="prints only the verdict and the names of written reports", no_input=_LOG)
+    verbose: bool = option(False, "-v --verbose", SWITCH, help="prints every case, and all evidence in full", no_input=_LOG)
+    no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)
     # fmt: on
     # What is no option: what the doors know of the place where they are.
     commit: str = ""  # what is checked out, where it is known
@@ -279,29 +280,29 @@ class ActionSettings:
 
     run: Settings
     only_changed: bool = option(False, "only-changed", SWITCH, no_flag=_EVENT,
-        help="passes a pull request without a run when it changes no file that the run depends on: prompts, configs, the "
-             "files that they name and the workflow; where that cannot be told, everything is run")
+        help="skips the run, and passes, when the pull request changes no file that the run depends on: prompts, configs, the "
+             "files that they name and the workflow; if this is not certain, everything runs")
     paths: tuple[str, ...] = option((), "paths", _PATTERNS, no_flag=_EVENT,
-        help="further files that count as a change with `only-changed`, such as the application's, as paths or patterns "
-             "from the root of the repository: `src/**`")
+        help="further files that count as a change with `only-changed`, such as those of the application; paths or patterns "
+             "from the root of the repository, such as `src/**`")
     on_missing_secrets: str = option("fail", "on-missing-secrets", choice("fail", "neutral"), no_flag=_EVENT,
-        help="what a run comes to when GitHub gives the pull request no secrets (forks, Dependabot) and a key is missing: "
-             "`fail` (exit code 3) or `neutral` (0). The outcome is `not-run` either way")
+        help="exit code when GitHub gives the pull request no secrets (forks, Dependabot) and the run needs a key: `fail` "
+             "(3) or `neutral` (0); the outcome is `not-run` in both cases")
     approve_label: str = option("", "approve-label", TEXT, no_flag=_EVENT,
-        help="label by which a person other than the author approves of a weaker gate; it counts when it was set after "
-             "the last push. Empty lets nobody approve")
+        help="label with which a person other than the author approves a weaker gate; it counts only if it was set after "
+             "the last push. Without it, nobody can approve")
     token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
-        help="token that posts the comment; the job needs `pull-requests: write`. Empty posts nothing")
+        help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
     comment: str = option("always", "comment", choice(*COMMENT_MODES), no_flag=_POSTS,
-        help="when to post the comment on the pull request: `always`, `changes` (once, and again when outcome or failing "
-             "cases changed), `failures` (an existing comment is still updated) or `off`")
+        help="when to post the comment on the pull request: `always`, `changes` (once, then only when the outcome or the failing "
+             "cases change), `failures` (only after a failure; an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
-        help="tells the comments of several jobs on one pull request apart; give each job its own")
+        help="name that separates the comments of several jobs on one pull request; give each job its own")
     image: str = option("default", "image", choice("default", "node"), no_flag="the command line runs where it is installed",
-        help="`node`: takes a Node.js out of a second image, Node's own, for JavaScript and TypeScript of the repository "
-             "(docs/exec.md); a step with `node` needs none")  # which container/run.sh reads
-    summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the summary of the job")
-    annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="annotates lines of the config")
+        help="`node` adds a Node.js from the official image, for JavaScript and TypeScript of the repository (docs/exec.md); "
+             "it is not needed with the input `node`")  # which container/run.sh reads
+    summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the job summary")
+    annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="adds annotations to lines of the config")
     # fmt: on
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
@@ -319,11 +320,11 @@ def _variable(name: str, help: str = "pass a secret", variable: str = "") -> Opt
 # Inputs that set a variable of the environment.
 VARIABLES = (
     _variable("openai-api-key"),
-    _variable("openai-base-url", "any server that speaks the OpenAI API"),
+    _variable("openai-base-url", "address of any server with the OpenAI API"),
     *(_variable(f"{vendor}-api-key") for vendor in ("anthropic", "azure-openai", "google", "mistral")),
     _variable(
         "cache-secret",
-        "a secret of at least 32 characters that signs replies in the cache in place of the keys that asked, for short-lived tokens",
+        "a secret of at least 32 characters that signs cached replies instead of the keys; needed with short-lived tokens",
         "GRADEGATE_CACHE_SECRET",
     ),
 )

@@ -312,6 +312,7 @@ class Policy:
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
+    preset: Note | None = field(default=None, compare=False)  # the keys that a preset brought, for people
 
     def held(self, confirm: str, runs: Runs | None) -> Policy:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
