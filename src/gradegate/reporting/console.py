@@ -101,9 +101,9 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
         # What graders in ``verbose_mode`` did, step by step.
         for row in run.rows:
             for grade in row.grades:
-                if isinstance(steps := grade.evidence.get("steps"), list):
+                if isinstance(steps := grade.evidence.get("steps"), list) and all(isinstance(step, str) for step in steps):
                     yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
-                    yield from (Line(f"  {visible(str(step))}") for step in steps)
+                    yield from (Line(f"  {visible(step)}") for step in steps)
         findings = {effect: found if view.passed else merged(found) for effect, found in sort(decision).items()}
         if view.passed:
             passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
