@@ -2,6 +2,7 @@
 
 GradegateError
 +-- ConfigError      the user's mistakes, all of them together; exit code 2
+|   +-- NoPartsError     no shard left anything at all
 +-- ProviderError    a model could not be asked or did not answer; becomes a Grade(ERROR)
 +-- NoVerdict        a grader answered, but its reply holds no verdict; becomes a Grade(ERROR)
 +-- Unreadable       one reply could not be read; the judge re-asks, then raises NoVerdict
@@ -88,6 +89,10 @@ class Trouble(enum.Enum):
 
 
 NO_ANSWER = frozenset({Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE})  # nothing came that could hold a failure
+
+
+class NoPartsError(ConfigError):
+    """No shard left anything at all."""
 
 
 class ProviderError(GradegateError):

@@ -16,9 +16,10 @@ def fault(error: Exception, text: str) -> str:
         return str(error)
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    place = getattr(error, "position", None) or (getattr(error, "lineno", 0), getattr(error, "offset", 0))
     if isinstance(error, JSONDecodeError | re.error) and error.pos is not None:
         at = error.pos
-    elif place := getattr(error, "position", None) or (getattr(error, "lineno", 0) and (error.lineno, error.offset)):  # type: ignore[attr-defined]
+    elif place[0]:
         at = sum(map(len, text.splitlines(keepends=True)[: place[0] - 1])) + place[1]
     else:
         return "it holds what cannot be read"  # such as a number of 5,000 digits

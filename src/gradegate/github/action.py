@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
@@ -20,7 +20,6 @@ from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
-from gradegate.replies.parts import NoPartsError
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.redact import at_door
 from gradegate.running.progress import progress

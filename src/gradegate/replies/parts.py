@@ -19,7 +19,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.access.hiding import excerpt
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.regular import UnusableError, regular
 from gradegate.files.validation import first_wrong
@@ -38,10 +38,6 @@ N = TypeVar("N", bound=BaseModel)
 
 class Damaged(ValueError):
     """The file cannot be used; the message says why, and at which line."""
-
-
-class NoPartsError(ConfigError):
-    """No shard left anything at all."""
 
 
 class Line(BaseModel):

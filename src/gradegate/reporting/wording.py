@@ -117,9 +117,10 @@ def cure(changes: GateChanges) -> str:
         return ""
     if not changes.block:
         return "If this is intended, do nothing. After the merge, this is the gate of later pull requests."
+    somebody = "If this is intended, somebody other than the author must approve it"
     if changes.refused:
-        return f"If this is intended, somebody other than the author must approve it: {one_line(changes.refused, 400)}."
-    return "If this is intended, somebody other than the author must approve it. Set `approve-label` in the workflow, and let that person add the label."
+        return f"{somebody}: {one_line(changes.refused, 400)}."
+    return f"{somebody}. Set `approve-label` in the workflow, and let that person add the label."
 
 
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
