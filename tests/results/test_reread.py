@@ -108,7 +108,7 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
 @each(
     ("content", "words"),
     [
-        (b"", "EOF"),
+        (b"", "is no JSON from line 1, column 0 on"),
         (b"[]", "of this version: must be a mapping, not a list"),
         (b'{"version": 2}', "version must be 1, not 2 -> read it with the gradegate that wrote it, or write"),
         (b'{"version": true}', "of this version: version is not a whole number"),
