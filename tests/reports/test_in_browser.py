@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,8 +40,15 @@ def html(decision: Decision) -> str:
 def on_paper(page: str) -> str:
     """The page with the style that it has when it is printed."""
     assert page.count("@media print") == 1
-    page = page.replace("@media print", "@media all").replace("@media screen", "@media speech")
-    return page.replace("style-src", "x-style-src").replace("default-src 'none'; ", "")  # which name the style by its hash
+    return restyled(page, {"@media print": "@media all", "@media screen": "@media speech"})
+
+
+def restyled(page: str, styles: Mapping[str, str]) -> str:
+    """The page with other styles, and without the policy that names its own by its hash."""
+    for old, new in {**styles, "style-src": "x-style-src", "default-src 'none'; ": ""}.items():
+        assert old in page
+        page = page.replace(old, new)
+    return page
 
 
 def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> object:
@@ -57,9 +64,10 @@ def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> objec
 @pytest.mark.parametrize("scheme", [chromium.LIGHT, chromium.DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("view", ["desktop", "narrow", "paper"])
 def test_axe_finds_no_fault(tmp_path: Path, scheme: str, view: str) -> None:
-    page = html(showcase.showcase()).replace("<details", "<details open").replace("content-visibility: auto", "")
+    page = html(showcase.showcase()).replace("<details", "<details open")
+    at_once = restyled(page, {"content-visibility: auto": "content-visibility: visible"})  # or axe sees cases where they are not yet
     window = "--window-size=1280,900" if view == "desktop" else "--window-size=500,900"
-    assert chromium.faults(on_paper(page) if view == "paper" else page, tmp_path, scheme, window) == []
+    assert chromium.faults(on_paper(page) if view == "paper" else at_once, tmp_path, scheme, window) == []
 
 
 @pytest.mark.parametrize("make", [showcase.showcase, screens.inconclusive, screens.not_run])
@@ -148,7 +156,7 @@ def test_a_hostile_page_runs_nothing_but_our_script(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wider_than_a_telephone(tmp_path: Path) -> None:
-    page = html(showcase.showcase()).replace("<details", "<details open").replace("content-visibility: auto", "")
+    page = html(showcase.showcase()).replace("<details", "<details open")
     (tmp_path / "inner.html").write_text(page, encoding="utf-8")
     frame = (
         '<html><head></head><body style="margin:0"><iframe src="inner.html" style="width:400px;height:900px;border:0"></iframe>'
