@@ -213,7 +213,7 @@ def test_an_outage_is_waited_out(fake: FakeGitHub, status: int) -> None:
 def test_an_outage_that_lasts_is_a_refusal(fake: FakeGitHub) -> None:
     fake.trouble("GET", 503, "Service Unavailable", times=99)
     reason = refused(upsert(github(fake), EVENT, "x"))
-    assert "is out of order (503: Service Unavailable)" in reason
+    assert "is unavailable (503: Service Unavailable)" in reason
     assert len(fake.asked("GET")) == 4
 
 

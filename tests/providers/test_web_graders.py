@@ -137,7 +137,7 @@ def test_an_application_named_for_any_kind_grades_text_alone(gate, llm: FakeLlm)
 @pytest.mark.parametrize("where", [{"body": {"q": "{{prompt}}", "u": "{{user}}"}}, {"headers": {"X-User": "{{user}}"}}])
 def test_a_grader_that_asks_for_a_variable_of_a_test_is_a_mistake(gate, llm: FakeLlm, where):
     said = mistakes(gate(config(RUBRIC, **graders(text=app(llm, **where)))))
-    assert "asks for `{{user}}`, and a grader is given no variables of a test -> write {{prompt}}" in said
+    assert "asks for `{{user}}`, but a grader gets no variables of a test -> write {{prompt}}" in said
     assert llm.requests == []
 
 

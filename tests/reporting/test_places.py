@@ -77,7 +77,7 @@ def test_nothing_is_written_for_git_to_read(repository, written):
 
 @each("other", ["R.json", "r.JSON", "./R.json"])
 def test_names_that_differ_in_case_alone_are_a_mistake(repository, other):
-    assert said(["r.json", other], repository, Environment()) == [f"the output `{other}` and `r.json` differ in case alone"]
+    assert said(["r.json", other], repository, Environment()) == [f"the output `{other}` and `r.json` differ only in upper and lower case"]
 
 
 def test_an_output_may_be_named_twice(repository):

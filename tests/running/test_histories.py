@@ -64,7 +64,7 @@ def test_what_comes_and_goes_is_no_break(gate, llm):
         earlier(gate, llm, config, runs, replies)
     ran, _ = pull(gate, llm, config, {0: "F" * 20})
     assert (ran.code, ran.grades[0]["outcome"], ran.results["history"]["comes_and_goes"]) == (3, "error", 1)
-    assert "fails here, and so it did on 20" in ran.results["reason"]
+    assert "it failed here, and also on 20" in ran.results["reason"]
     config["prompts"] = ["Now {{q}}"]  # something else is asked: nothing passed later
     (gate().folder / HISTORY).write_text((gate().folder / HISTORY).read_text().replace('"outcome":"pass"', '"outcome":"open"'))
     assert pull(gate, llm, config, {0: "F" * 20})[0].code == 1

@@ -87,7 +87,7 @@ def test_what_was_not_measured_could_not_be_told(gate, priced, prepare, argument
     recorded(gate, priced, *(() if old else prepare), change=lambda case: old and case.pop("took"))
     ran = gate(config(priced, "old", RULE), *arguments)
     assert (ran.code, ran.results["rules"][0]["outcome"]) == (3, "error")
-    assert "the cost of fewer than 5 answers was measured here and on a base" in ran.results["rules"][0]["reason"]
+    assert "the cost was measured for fewer than 5 answers here and on the base" in ran.results["rules"][0]["reason"]
 
 
 def test_one_answer_of_the_base_is_beside_one_run_of_a_case(gate, priced):

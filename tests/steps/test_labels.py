@@ -139,7 +139,7 @@ def test_one_of_several_values_of_a_variable_is_named(calibrate, llm):
 def test_two_labels_of_one_output_must_agree(calibrate, llm):
     ran = calibrate(config(llm), lines(label("a"), label("b"), label("a", "fail")))
     assert (ran.code, llm.requests) == (2, [])
-    assert "labels.jsonl:3: this output is labelled otherwise at labels.jsonl:1" in ran.err
+    assert "labels.jsonl:3: this output has the other label at labels.jsonl:1" in ran.err
 
 
 def test_a_conversation_that_is_held_cannot_be_labelled(calibrate, llm):
@@ -147,7 +147,7 @@ def test_a_conversation_that_is_held_cannot_be_labelled(calibrate, llm):
     written = config(llm, case("case", turns=turns))
     ran = calibrate(written, lines(label("a")))
     assert (ran.code, llm.requests) == (2, [])
-    assert "a conversation that is held with the target" in ran.err
+    assert "a live conversation" in ran.err
 
 
 def test_the_rest_of_the_config_need_not_be_labelled_and_its_rules_need_not_hold(calibrate, llm):

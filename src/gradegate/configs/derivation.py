@@ -39,5 +39,5 @@ def _misnamed(name: str, before: Sequence[str]) -> str:
     if not name.strip():
         return "a derived metric has no name"
     if name == COUNT:
-        return f"a derived metric is called `{COUNT}`, which is the number of answers"
+        return f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
     return f"two derived metrics are called `{name}`" if name in before else ""

@@ -39,7 +39,9 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
     if suffix in _TYPESCRIPT and not engine:
         return program(written, source.workspace, source.folder, origin, f"compile it to one .js file without imports; or {INSTEAD}")
     if suffix in _TYPESCRIPT:
-        raise ConfigError.at(f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports")
+        raise ConfigError.at(
+            f"`{written}` is TypeScript, which gradegate does not run", origin, "compile it to one .js file without imports"
+        )
     if suffix not in ENDINGS:
         raise ConfigError.at(f"`{written}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"

@@ -45,7 +45,7 @@ class Seclusion:
     def begin(self) -> None:
         """Close what has to be closed. Raises Impossible."""
         if sys.platform != "linux" or os.geteuid() != 0:
-            raise Impossible("code cannot run as another user here: that takes root on Linux, as in the container of the Action")
+            raise Impossible("code cannot run as another user here: this needs root on Linux, as in the container of the Action")
         runners = [Path(path) for path in self.leave.runners]
         folders = {path if path.is_dir() else path.parent for path in runners}
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}

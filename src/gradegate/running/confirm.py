@@ -261,7 +261,7 @@ class Confirming:
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
                     cure = "mend it" if prior.fails else "remove the quarantine"
-                    yield f"`{name(answer.row)}` is in quarantine and counts all the same, since it is not flaky: {what}: {cure}"
+                    yield f"`{name(answer.row)}` is in quarantine but still counts, because it is not flaky: {what}: {cure}"
 
     # --- the base ---------------------------------------------------------------------------------------------
 
