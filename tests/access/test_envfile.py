@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_a_mistake(tmp_path, written):
 
 def test_on_github_no_file_is_a_source_of_keys(tmp_path):
     (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://elsewhere.example\n")
-    with pytest.raises(ConfigError, match="not read on GitHub"):
+    with pytest.raises(ConfigError, match="not allowed on GitHub"):
         with_files({"GITHUB_ACTIONS": "true"}, [".env"], tmp_path)
 
 

@@ -90,7 +90,7 @@ def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:
 
 def said(job: Job, capsys: pytest.CaptureFixture[str]) -> str:
     out = capsys.readouterr().out
-    return next(line for line in out.splitlines() if line.startswith("Everything is run"))
+    return next(line for line in out.splitlines() if line.startswith("Everything runs"))
 
 
 def test_every_page_of_the_list_is_read(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Who may be asked, and with which credentials: what is one, whose it is, and where and as what it may leave.
+"""Which hosts gradegate may call, and with which credentials: what a credential is, whose it is, and where it may go.
 
 A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variable whose name says so and that the workflow
 does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.

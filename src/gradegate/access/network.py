@@ -1,4 +1,4 @@
-"""Whose network this is: an action in a container of its own cannot reach what listens on the runner's loopback."""
+"""The network of this process: an action in its own container cannot reach what listens on the runner's loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids that nobody here serves: what promptfoo has behind them, and the nearest id that is served.
+"""Provider ids that gradegate does not serve: what they are in promptfoo, and the nearest id that is served.
 
 `unknown_ids.yaml` has them.
 """

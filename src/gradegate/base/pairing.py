@@ -1,4 +1,4 @@
-"""A run beside that of its base: which answer stands for which, what each grade is, and what is to be said. Pure."""
+"""Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
 
 from __future__ import annotations
 

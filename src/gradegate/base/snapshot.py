@@ -1,4 +1,4 @@
-"""What a plan checks, as small values that the plan of another checkout can be compared with: texts become digests."""
+"""What a plan checks, as small values that can be compared with another checkout: texts become digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands below every page of help: the environment that is read, the exit codes, and an example."""
+"""The last part of every help page: environment variables, exit codes and an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python: code of the repository decides; it runs only by leave of the workflow.
+"""python: code of the repository decides; it runs only with `--allow-exec`.
 
 As in promptfoo (``src/assertions/python.ts``): one line is an expression over ``output`` and ``context``, more lines are the
 body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.

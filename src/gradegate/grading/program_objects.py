@@ -1,4 +1,4 @@
-"""What code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more beside it.
+"""The value that code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more keys.
 
 As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it.
 """

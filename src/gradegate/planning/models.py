@@ -1,4 +1,4 @@
-"""Whether models can do what they are named for: that they serve, their price, tools and images; said before the first call."""
+"""Checks models before the first call: what they serve, their price, tools and images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From suites to jobs: everything is filled in and bound here, so that every mistake shows before the first call."""
+"""From suites to jobs: everything is filled in and bound here, so every mistake shows before the first call."""
 
 from __future__ import annotations
 

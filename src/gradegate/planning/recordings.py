@@ -1,4 +1,4 @@
-"""Answers made elsewhere: what is told of the calls of a plan, and which answer is to which, by id or by what was asked."""
+"""Recorded answers in a plan: which answer belongs to which call, by id or by the request."""
 
 from __future__ import annotations
 

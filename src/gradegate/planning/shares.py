@@ -1,4 +1,4 @@
-"""What a run may take, and one shard of it: so that all shards together take no more than the whole may."""
+"""The limits of a run and of one shard: all shards together take no more than the whole run may."""
 
 from __future__ import annotations
 

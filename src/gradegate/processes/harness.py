@@ -1,4 +1,4 @@
-"""The other side of a worker: runs code of the repository, one request after another, until its requests end.
+"""The worker's side for code of the repository: runs one request after another.
 
 It is given to the interpreter of the *user* as text, so it needs nothing but a standard library from Python 3.8 on.
 Requests come on descriptor 3 and answers leave on descriptor 4, each as JSON behind its length in four bytes; what the

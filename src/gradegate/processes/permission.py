@@ -1,4 +1,4 @@
-"""Whether code of the repository may run, as whom, and with what: the workflow or the command line says so, never a config."""
+"""Whether code of the repository may run, as which user, and with what: the workflow or the command line decides, never a config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code that runs beside secrets must not reach: the runner's files, credentials in the workspace, gradegate's own.
+"""What code of the repository must not reach: the runner's files, credentials in the workspace, gradegate's own files.
 
 Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
 closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.

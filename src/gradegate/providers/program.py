@@ -1,4 +1,4 @@
-"""file://x.py, python:, file://x.js, javascript: and exec:, code of the repository that answers; it runs only by leave of the workflow.
+"""file://x.py, python:, file://x.js, javascript: and exec:, code of the repository that answers; it runs only with `--allow-exec`.
 
 What it is called with and what it returns is promptfoo's (https://www.promptfoo.dev/docs/providers/python/ and
 https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, options, context)`` gives ``{output}`` or

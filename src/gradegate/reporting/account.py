@@ -1,4 +1,4 @@
-"""A run beside its cases, in words that all reports share: what it was, saved and took, and its derived metrics."""
+"""What all reports say about a run as a whole: its budget, its cache, its cost and its derived metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failing cases for a coding agent: expected, got, why, the line of the config, and the command that asks again.
+"""Failing cases for a coding agent: expected, got, why, the line of the config, and the command that runs the case again.
 
 Plain and capped. What models and configs wrote stands in blocks that it cannot close, and is said to be data.
 """

@@ -1,4 +1,4 @@
-"""Has failing grades asked again, in waves, until the rules are settled: so that a block is (nearly) always real."""
+"""Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the grades of an answer come to: as ``conclude_case`` has it, or as the test's ``assertScoringFunction`` says."""
+"""The outcome of an answer from its grades: by ``conclude_case``, or by the test's ``assertScoringFunction``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said of a plan's answers: rows that are written without secrets, read as the plan has them, and played back.
+"""Replies to a plan's requests: rows that are written without secrets, read as the plan has them, and played back.
 
 A first ask of an answer is a row in the shape of results.json; what was asked of it again is another row.
 """

@@ -1,4 +1,4 @@
-"""What a plan is compared with: the base checkout, whose gate it may weaken, and a run of the base, recorded or asked in the same run."""
+"""What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of a config, checked and applied in the worker: a pattern or a reference in one may never come to an end.
+"""JSON Schemas of a config, checked and applied in the worker, because a pattern or a reference may never end.
 
 Nothing is retrieved. A reference leads into the schema itself or to a metaschema of json-schema.org, which the library
 has with it. What the worker does comes first, what asks it comes last.

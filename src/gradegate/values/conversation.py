@@ -1,4 +1,4 @@
-"""What is said: messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
+"""Messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
 
 Frozen values, without input or output.
 """
