@@ -1,16 +1,12 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
-import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import price_table
 import yaml
 
 from gradegate.commands.schema import schema
-from gradegate.files.document import table
-from gradegate.github.promptfoo_inputs import answers
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH, Option, worded
 from gradegate.planning.types import known, spelled
@@ -87,51 +83,23 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
-def filled(page: str, *tables: tuple[str, Mapping[str, str]]) -> str:
-    """A page by hand whose tables with these heads are made: names with the same words share a row."""
-    text = (DOCS / page).read_text()
-    for head, words in tables:
-        start = text.index(f"{head}\n|---|---|\n") + len(f"{head}\n|---|---|\n")
-        rows: dict[str, list[str]] = {}
-        for name, way in words.items():
-            rows.setdefault(way, []).append(f"`{name}`")
-        made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
-        text = text[:start] + made + re.sub(r"\A(\|.*\n)*", "", text[start:])
-    return text
-
-
-def ways(tool: str) -> Mapping[str, str]:
-    """The names of a tool's metrics, with what each is here."""
-    same = "the name in kebab-case"
-    return {it.name: same if it.cure == spelled(it.name) else worded(it.cure, inputs=False) for it in known() if it.tool == tool}
-
-
-def inputs() -> Mapping[str, str]:
-    """The inputs of promptfoo's action, with what to give in their place."""
-    entries = table("github", "promptfoo_action.yaml")
-    by_env = {name: entry for name, entry in entries["answers"].items() if entry["do"] == "env"}
-    also = {name: f"; {entry['say']}" if "say" in entry else "" for name, entry in by_env.items()}
-    groups = {end: ", ".join(f"`{by_env[name]['as']}`" for name in by_env if also[name] == end) for end in also.values()}
-    shared = {name: f"`env:` of the step: {groups[also[name]]}{also[name]}" for name in by_env}
-    return {**entries["same"], **answers(), **shared}
-
-
-def from_promptfoo() -> str:
-    """docs/from-promptfoo.md with the names that the tables have."""
-    return filled(
-        "from-promptfoo.md", ("| input of promptfoo-action | here |", inputs()), ("| assertion of promptfoo | here |", ways("promptfoo"))
-    )
-
-
 def from_deepeval() -> str:
-    """docs/from-deepeval.md with the names that the table has."""
-    return filled("from-deepeval.md", ("| DeepEval | here |", ways("DeepEval")), ("| Ragas | here |", ways("Ragas")))
+    """docs/from-deepeval.md with the metrics that the table has: names with the same words share a row."""
+    head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
+    before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
+    rows: dict[str, list[str]] = {}
+    for it in known():
+        if it.tool == "DeepEval":
+            rows.setdefault(same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []).append(f"`{it.name}`")
+    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+    return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
 INDEX = """\
 # Assertions
 
-An assertion checks one answer, or a whole conversation. It passes, fails, or is an error when there is no verdict.
+An assertion checks an answer or a whole conversation. It passes, fails, or is an error if there is no verdict. A check that exceeds a
+[limit](../limits.md), such as two seconds for a regular expression, is an error, too.
 
 ```yaml
 tests:
@@ -141,77 +109,72 @@ tests:
       - {type: not-icontains, value: as an AI}
       - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7, weight: 2}
 ```
-
-Both tables are made from the pages and the code by `make generated`.
 """
-COMMON = """\
+COMMON = """
 ## Keys of every assertion
 
 | key | default | |
 |---|---|---|
-| `threshold` | on the page | the score from which the assertion passes; `none`: the score is only reported |
-| `weight` | 1 | weight in the score of the case; 0: reported, never fails |
+| `threshold` | on the page | the score from which it passes; `none`: the score is only reported |
+| `weight` | 1 | in the score of the case; 0: reported, never fails |
 | `metric` | | a name for reports and gate rules |
 | `blocking` | `true` | `false`: reported, never fails the check |
-| `provider` | `options.provider` of the test, `--grader`, `defaultTest.options.provider` | the grader: a model, or one for each of `text`, `embedding`, `classification`, `moderation` |
-| `rubricPrompt` | our prompt | replaces the prompt of the grader |
+| `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `rubricPrompt` | our prompt | the prompt of the grader |
 
-A threshold in a CSV cell is written as `similar(0.9):text`. Without it, promptfoo's default for cells holds, which may differ from the page.
+CSV cells without a threshold (`similar:text`) take promptfoo's default for cells, which may differ.
 
 ## Opposites
 
-Write `not-` before any type. What passes then fails, and what fails passes. The score is 1 - score, kept within 0 to 1. An error stays an error.
+With `not-` before a type, what passes fails, and what fails passes. The score is 1 - score, within 0 to 1. An error stays an error.
 
 ## Grader replies
 
-A grader replies with a JSON object: first a reason, then the verdict. The pages name the keys. Some graders may also end a text with
-a line such as `Answer: C`. A reply without a readable verdict is re-asked once (`--reask`). After that the grade is an error, never a
-score. [Verdicts](../verdicts.md) has the exact rules.
+A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts,
+alone or after a label such as `Answer:`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo
+would fail the answer. [Verdicts](../verdicts.md) has the rules.
 
 - `config.language` sets the language of the reasons.
-- `rubricPrompt` is a text, chat messages (a list, JSON or YAML), or `file://...`. It sees the variables of the test and those on the page.
-- A grader with several steps takes a mapping from steps to prompts. The page names the steps.
-- The pages count grader calls without re-asks.
+- `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a
+  mapping from the steps on the page to prompts.
+- Calls are counted without re-asks.
 
 ## Context
 
-`context-faithfulness`, `context-recall` and `context-relevance` need the context of the answer: a text or a list of texts in the variable
-`context`. A recorded answer may bring it as `retrieval_context`.
+`context-faithfulness`, `context-recall` and `context-relevance` need the variable `context`: a text, or a list of texts. A recorded answer
+may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_context` of each answer; if there is none, the variable
+`retrieval_context`, then `context`.
 
-Assertions from DeepEval use the `retrieval_context` of each answer. If no answer has any, they use the variable `retrieval_context`,
-then `context`.
-
-- A list in `vars` makes one test for each item, as in promptfoo. Set `options.disableVarExpansion: true` to keep the list together.
-- `contextTransform` on the assertion takes the texts from the answer or the test. It is a path: `output.context`, `output.citations[0].text`,
-  `JSON.parse(output).docs`, `context.vars.docs`, `context.metadata.sources`. `.map(x => x.text)` and `.join('\\n')` may follow. A path
-  into the answer needs an answer that is JSON. Any other expression runs as [JavaScript](../javascript.md).
-- An absent or empty context is a mistake before the run where the config shows it. Otherwise the grade is an error.
+- A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
+- `contextTransform` on the assertion finds the texts in a JSON answer: `output.context`, `output.citations[0].text`,
+  `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`; or in `context.vars` and `context.metadata`. Anything else runs as
+  [JavaScript](../javascript.md).
+- No context is a mistake before the run if the config shows it, else an error.
 
 ## DeepEval options
 
-Assertions from DeepEval take these options in `config`:
+DeepEval's assertions take these options in `config`:
 
 | option | default | |
 |---|---|---|
-| `include_reason` | `true` | `true`: the reason is made from the verdicts, without a call; `llm`: a model words it, in one more call; `false`: no reason |
-| `strict_mode` | `false` | the score is 1 for a perfect result and 0 otherwise, and the threshold is 1 |
+| `include_reason` | `true` | a reason made from the verdicts; `llm`: in a model's words, for one more call; `false`: none |
+| `strict_mode` | `false` | score 1 for a perfect result, else 0; the threshold is 1 |
 | `verbose_mode` | `false` | prints the steps and keeps them in the evidence |
 | `async_mode` | `true` | no effect: independent calls always run at once |
-| `model`, `threshold` | | DeepEval's names for `provider` and `threshold`, which win. A model without a prefix is one of OpenAI |
+| `model`, `threshold` | | as `provider` and `threshold` of the assertion, which win; a model without a prefix is OpenAI's |
 """
 
 
 def assertions() -> str:
     """The index of the assertions' pages: their names and first paragraphs, apart by whether a model is called."""
-    tables: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
+    lists: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
     for page in sorted((DOCS / "assertions").glob("*.md")):
         if names := names_of(page):
-            graders = filter(None, map(GRADERS.find, names))
-            table_of = tables["Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"]
+            graders = [grader for grader in map(GRADERS.find, names) if grader]
             sentence = " ".join(page.read_text().split("\n\n")[1].split())
-            table_of.append(f"| [{', '.join(names)}]({page.name}) | {sentence} |")
-    lines = [f"\n## {title}\n\n| type | passes when |\n|---|---|\n" + "\n".join(rows) + "\n" for title, rows in tables.items()]
-    return INDEX + "".join(lines) + "\n" + COMMON
+            list_of = lists["Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"]
+            list_of.append(f"- [{', '.join(names)}]({page.name}): {sentence}\n")
+    return INDEX + "".join(f"\n## {title}\n\n{''.join(lines)}" for title, lines in lists.items()) + COMMON
 
 
 def names_of(page: Path) -> list[str]:
@@ -223,7 +186,6 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-promptfoo.md": from_promptfoo,
     DOCS / "from-deepeval.md": from_deepeval,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),

@@ -8,14 +8,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from gradegate import REPOSITORY
+from gradegate import REPOSITORY, cli
 from support.each import each, table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
+STARTERS = sorted((ROOT / "src" / "gradegate" / "commands" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
@@ -61,6 +63,14 @@ def test_one_version_of_each_action_is_used() -> None:
     assert {action: pin for action, pin in pins.items() if len(pin) > 1} == {}
 
 
+@each("path", [*STARTERS, *(path for path in WITH_STEPS if f"{REPOSITORY}@" in path.read_text())], ids=lambda path: path.name)
+def test_a_starter_workflow_uploads_the_page_that_the_comment_links(path: Path) -> None:
+    text = path.read_text()
+    assert ("gradegate-report.html" in text) == ("id: gate" in text)
+    page = r"if: always\(\) && steps\.gate\.outputs\.html-path # .+\n +uses: actions/upload-artifact@.+\n +with:\n +path: .+html-path"
+    assert len(re.findall(page, text)) == text.count("id: gate"), path
+
+
 def test_every_file_names_this_repository_alike() -> None:
     named = re.compile(
         r"(?:uses: |github\.com/|githubusercontent\.com/|ghcr\.io/|--repo |-workflow )([\w-]+)/gradegate\b|([\w-]+)\.github\.io/gradegate"
@@ -74,6 +84,22 @@ def test_every_file_names_this_repository_alike() -> None:
             owners[owner].add(file)
     assert {owner: found for owner, found in owners.items() if owner != REPOSITORY.partition("/")[0]} == {}
     assert len(owners) == 1
+
+
+def test_the_hook_of_pre_commit_finds_mistakes_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    starts = [name for name in ("evals/promptfooconfig.json", "a.prompt.yml", "prompt.txt") if re.search(hook["files"], name)]
+    assert (hook["language"], starts) == ("python", ["evals/promptfooconfig.json", "a.prompt.yml"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = "prompts: [x]\nproviders: [openai:chat:gpt-4.1]\ntests: [{assert: [{type: contains, value: x}]}]\n"
+    for more, code, said in (
+        ("", 0, "a run needs OPENAI_API_KEY"),
+        ("gate: {confrm: off}\n", 2, "promptfooconfig.yaml:4: unknown key `confrm`"),
+    ):
+        Path("promptfooconfig.yaml").write_text(config + more)
+        assert cli.main(hook["entry"].split()[1:]) == code
+        assert said in "".join(capsys.readouterr())
 
 
 def needed(name: str) -> set[str]:

@@ -25,6 +25,7 @@ def test_commands_and_exit_codes(tmp_path, monkeypatch, capsys, arguments, code,
     assert cli.main(arguments) == code
     captured = capsys.readouterr()
     assert said in captured.out + captured.err
+    assert "usage:" not in captured.err
 
 
 def test_several_configs_are_judged_each_by_its_own_rules(tmp_path, monkeypatch, capsys):

@@ -24,7 +24,7 @@ from support.loopback import JsonHandler, listening
 from support.patience import PATIENCE
 
 BLOCKS = [block for page in PAGES for block in blocks(page) if block.language in ("yaml", "yml")]
-WORKFLOWS = [block for block in BLOCKS if as_workflow(block.data) is not None]
+WORKFLOWS = [block for block in BLOCKS if as_workflow(block.data) is not None and block.page.stem != "other-ci"]
 # A block of comments alone is a line that people copy; one with a name is run by the commands of its page.
 CONFIGS = [block for block in BLOCKS if block.data is not None and block not in WORKFLOWS and not block.name]
 STAND_IN = "a-value"
@@ -70,10 +70,10 @@ def planned(folder: Path, config: Mapping[str, Any]) -> Prepared:
             environ |= dict.fromkeys(e.missing, STAND_IN)
 
 
-def workflow_schema() -> Draft7Validator:
+def schema_of(name: str) -> Draft7Validator:
     import check_jsonschema
 
-    vendored = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor" / "github-workflows.json"
+    vendored = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor" / f"{name}.json"
     return Draft7Validator(json.loads(vendored.read_text()))
 
 
@@ -86,7 +86,7 @@ def test_a_config_that_a_page_shows_is_valid(tmp_path: Path, block: Block) -> No
 def test_a_workflow_that_a_page_shows_is_one_with_inputs_that_there_are(block: Block) -> None:
     workflow = as_workflow(block.data)
     assert workflow is not None
-    assert [error.message for error in workflow_schema().iter_errors(workflow)] == []
+    assert [error.message for error in schema_of("github-workflows").iter_errors(workflow)] == []
     inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
     for job in workflow["jobs"].values():
         for step in job.get("steps", ()):
@@ -94,12 +94,28 @@ def test_a_workflow_that_a_page_shows_is_one_with_inputs_that_there_are(block: B
                 assert set(step.get("with", ())) <= set(inputs)
 
 
+def test_files_for_other_ci_are_valid_and_their_scripts_decide(place: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {block.name: block.data for block in blocks(ROOT / "docs" / "other-ci.md") if block.language == "yaml"}
+    assert len(files) == 3
+    for name, data in files.items():
+        schema = schema_of("azure-pipelines" if "azure" in name else "gitlab-ci")
+        assert [error.message for error in schema.iter_errors(data)] == []
+    llm.reply = lambda path, body: json.dumps({"category": "D"}) if "expert" in str(body) else "None."
+    jobs = files["evals-in-shards.gitlab-ci.yml"]
+    for stage in jobs["stages"]:
+        for number in range(1, jobs[stage].get("parallel", 1) + 1):
+            script = jobs[stage]["script"].rpartition("|| ")[2].replace("$EVALS", jobs["variables"]["EVALS"])
+            words = shlex.split(script.replace("$CI_NODE_INDEX", str(number)).replace("$CI_NODE_TOTAL", "4"))
+            assert cli.main([MEANT.get(word, word) for word in words[1:]]) == (1 if stage == "decide" else 0)
+    assert "<failure" in (place / "gradegate-junit.xml").read_text()
+
+
 def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="min-pass-rte"):
         planned(tmp_path, as_config({"gate": {"rules": [{"name": "x", "min-pass-rte": 1}]}}))
     wrong = as_workflow([{"uses": "OWNER/gradegate@v0", "wiht": {}}])
     assert wrong is not None
-    assert not workflow_schema().is_valid(wrong)
+    assert not schema_of("github-workflows").is_valid(wrong)
     with pytest.raises(TypeError):
         as_config("words")
 

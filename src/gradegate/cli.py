@@ -12,13 +12,16 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradegate import __version__
-from gradegate.commands.epilog import epilog
+from gradegate.commands.epilog import FIRST, epilog
 from gradegate.commands.telling import complain, tell
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.registry import near, suggest
 from gradegate.reporting.streams import guard
 
-COMMANDS = tuple("init migrate run merge validate cases view explain calibrate list schema action".split())  # each a file of `commands/`
+COMMANDS = tuple(
+    "init migrate run rerun merge validate cases view explain calibrate list schema action".split()
+)  # each a file of `commands/`
 
 
 def script() -> NoReturn:
@@ -46,6 +49,13 @@ def main(argv: Sequence[str]) -> int:
 
 def _main(argv: Sequence[str]) -> int:
     try:
+        if not argv:
+            complain(FIRST)
+            return MISTAKE
+        if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
+            cure = suggest(argv[0], COMMANDS) or "see gradegate --help"
+            complain(f"gradegate: there is no command `{argv[0]}` -> {cure}")
+            return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
@@ -101,10 +111,20 @@ def _interrupted(error: KeyboardInterrupt) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        from gradegate.reporting.commands import harmless
+    """One that says a mistake in one line, with the nearest name and without the usage."""
 
-        super().error(harmless(message))
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
+            self.error(f"there is no option `{wrong}`" if wrong.startswith("-") else f"`{wrong}` is one argument too many", wrong)
+        return parsed, unknown
+
+    def error(self, message: str, wrong: str = "") -> NoReturn:
+        likely = near(wrong, [name for name in self._option_string_actions if name.startswith("--")])
+        cure = f'did you mean "{likely}"?' if likely else f"see {self.prog} --help"
+        complain(f"{self.prog}: {message.removeprefix('argument ')} -> {cure}")
+        self.exit(MISTAKE)
 
 
 def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
-RUNNING = ("run", "merge")
+PLANNING = ("run", "rerun", "merge", "validate", "cases")  # commands that plan configs
+RUNNING = ("run", "rerun", "merge")
 ASKING = (*RUNNING, "calibrate")
 
 

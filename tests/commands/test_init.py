@@ -167,7 +167,8 @@ def existing(begun, **more):
 
 
 # What every workflow compares with; a push has no base to check out.
-COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto", "history": "auto"}
+OUTPUT = "gradegate-results.json\ngradegate-junit.xml\ngradegate-report.html\n"
+COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto", "history": "auto", "output": OUTPUT}
 
 
 def gate_step(begun):
@@ -232,7 +233,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
     step = next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
     assert step["with"].get("working-directory", "") == where.below
     assert set(workflow) == {"name", True, "permissions", "concurrency", "jobs"}
-    assert text.count("${{") == 7
+    assert text.count("${{") == 8
 
 
 # --- what is in the way -------------------------------------------------------------------------------------------

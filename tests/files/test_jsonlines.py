@@ -52,9 +52,9 @@ def test_any_bytes_are_read_or_refused_with_a_line(content: bytes):
 @each(
     ("line", "message"),
     [
-        (b'{"a": }', "not valid JSON, column 7: Expecting value -> write one JSON object a line"),
-        (b'{"a": 1} {"b": 2}', "not valid JSON, column 10: Extra data -> write one JSON object a line"),
-        (b'{"a": 1}\r{"b": 2}', "not valid JSON, column 10: Extra data -> write one JSON object a line"),
+        (b'{"a": }', "not valid JSON, column 7: `}` cannot stand -> write one JSON object a line"),
+        (b'{"a": 1} {"b": 2}', "not valid JSON, column 10: `{` cannot stand -> write one JSON object a line"),
+        (b'{"a": 1}\r{"b": 2}', "not valid JSON, column 10: `{` cannot stand -> write one JSON object a line"),
         (b"[1]", "the line is not a JSON object -> write one JSON object a line"),
         (b'"text"', "the line is not a JSON object -> write one JSON object a line"),
         (b"null", "the line is not a JSON object -> write one JSON object a line"),

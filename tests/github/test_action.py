@@ -82,13 +82,14 @@ def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_re
     assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
     run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"
     assert f"`nightly` · [`{head[:7]}`](https://github.com/{action.github.repository}/commit/{head})" in first
-    assert first.endswith(f" · [run]({run}) · [report]({run}#artifacts)")
+    assert first.endswith(f" · [run]({run}) · [report]({run.partition('/attempts')[0]}#artifacts)")
     assert len(comment["body"]) < 20_000
 
 
 def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, llm: FakeLlm) -> None:
     (action.workspace / "evals" / "out").write_text("a file where a folder should be")
-    left = action.run()
+    left = action.run(output="gradegate-results.json\nout/junit.xml\nout/report.html")
+    assert "[report](" not in action.github.comments[0]["body"]  # which would lead to nothing
     assert "junit-path" not in left.outputs
     assert left.outputs["results-path"] == "evals/gradegate-results.json"
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")

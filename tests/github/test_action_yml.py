@@ -193,6 +193,7 @@ def test_the_lock_holds_every_run_time_package_by_hash_and_no_address() -> None:
     wanted = {re.split(r"[<>=!~ ;\[]", line)[0].lower().replace("_", "-") for line in project["dependencies"]}
     assert wanted - {"rich"} <= set(locked)  # it draws on terminals, and the image has none
     assert "rich" not in locked
+    assert f"{len(locked)} packages pinned by hash" in (ROOT / "docs" / "for-reviewers.md").read_text()
     assert not re.search(r"://|^ *--(?!hash=sha256:)", text, re.MULTILINE)
     for entry in re.split(r"\n(?=[a-z])", text.strip()):
         assert entry.startswith("#") or "--hash=sha256:" in entry, entry

@@ -114,7 +114,7 @@ def test_every_operation_that_is_listed_is_used_and_no_other(enterprise: bool) -
 
 
 def test_the_page_lists_what_is_asked() -> None:
-    page = (PACKAGE.parents[1] / "docs" / "github.md").read_text()
+    page = (PACKAGE.parents[1] / "docs" / "for-reviewers.md").read_text()
     listed = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted([*contract.OPERATIONS, contract.GRAPHQL])
 

@@ -9,7 +9,7 @@ import pytest
 from gradegate import cli
 from gradegate.access.hosts import hosts
 from gradegate.commands import flags
-from gradegate.planning.retold import _options
+from gradegate.planning.retold import options
 from gradegate.values.settings import Settings
 from support.each import each, table
 
@@ -34,7 +34,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
         allow_exec=True,
         exec_env=frozenset({"C"}),
     )
-    told = [*_options(settings)]
+    told = [*options(settings)]
     args = cli._parser().parse_args(["run", "a.yaml", *told])
     again = flags.settings(args, Path.cwd())
     for name in table(__file__, "every_option_is_one_of_the_command_line"):
@@ -47,7 +47,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
 @each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
     settings = Settings(allowed_hosts=hosts(written), environ={"GITHUB_ACTIONS": "true"})
-    args = cli._parser().parse_args(["run", "a.yaml", *_options(settings)])
+    args = cli._parser().parse_args(["run", "a.yaml", *options(settings)])
     again = flags.settings(args, Path.cwd())
     assert again.bound
     assert again.allowed_hosts == hosts(written or ["nobody.invalid"])

@@ -46,7 +46,7 @@ def test_elsewhere_the_command_line_may_name_any_place(repository):
     beside = repository.parent / "beside"
     first, second = places([str(beside / "r.json"), "../../r.xml"], repository / "evals", Environment({})).values()
     assert first.path == beside / "r.json"
-    with pytest.raises(ConfigError, match="does not exist -> make it"):
+    with pytest.raises(ConfigError, match="does not exist -> create it"):
         places([str(beside / "none" / "r.json")], repository / "evals", Environment({}))
     assert second.path == repository.parent / "r.xml"
     assert not first.shared

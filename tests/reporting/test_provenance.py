@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -49,12 +50,14 @@ def test_every_report_of_a_run_names_them() -> None:
         assert all(value in rendered(name) for value in (made.commit, made.digest, made.tool)), name
     assert f'"digest":"{made.digest}"' in rendered("json")
     (first, *others) = JUnitXml.fromstring(rendered("junit").encode())
-    told = {item.name: item.value for item in first.properties()}
-    assert told["started"] == made.started
+    properties = {item.name: item.value for item in first.properties()}
+    assert properties["started"] == made.started
     assert ET.fromstring(rendered("junit")).get("name") == TITLE
     page = rendered("html")
     assert f"<title>Blocked: {TITLE} - gradegate</title>" in page
-    assert f"{TITLE} · commit {made.commit[:7]} · {made.started}" in page.partition("</header>")[0]
+    head = re.sub(r"<[^>]+>", " ", page.partition("<h1>")[2].partition("</header>")[0])
+    told = "Config Answers of the support desk – evals/support.yaml Target openai:chat:gpt-5 Grader openai:chat:gpt-5-mini"
+    assert f"{told} Commit 1f3a9c0 Date 2026-01-01 00:00 UTC" in " ".join(head.split())
     wanted = {"commit": made.commit, "config-sha256": made.digest, "gradegate-version": made.tool}
-    assert {name: told[name] for name in wanted} == wanted
+    assert {name: properties[name] for name in wanted} == wanted
     assert all("commit" not in {item.name for item in suite.properties()} for suite in others)

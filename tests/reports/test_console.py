@@ -26,6 +26,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         f"  Oregon · {samples.CONFIG}:49 · llm-rubric: The answer has 23 words.\n"
         "\n"
         f"FAILED  New York  {about}\n"
+        "  asked: What is the capital of New York?\n"
         "  got: The capital of New York is New York City, the largest city of the United States.\n"
         f"  factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
         "    expected: Albany is the capital city of New York state\n"
@@ -37,6 +38,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         '         "reason": "names New York City"}\n'
         "\n"
         f"ERROR  Texas  {about}\n"
+        "  asked: What is the capital of California?\n"
         "  got: Austin.\n"
         f"  factuality error, {samples.CONFIG}:30\n"
         "    expected: Austin is the capital of Texas\n"
@@ -47,10 +49,12 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "        - I am not sure\n"
         "\n"
         f"ERROR  Alaska  {about}\n"
+        "  asked: What is the capital of California?\n"
         f"  no answer: {samples.unanswered('Alaska').error}\n"
-        "  The same happened in 1 further case: Hawaii\n"
+        "  the same in 1 further case: Hawaii\n"
         "\n"
         f"DOES NOT BLOCK  Oregon  {about}\n"
+        "  asked: What is the capital of California?\n"
         "  got: Salem, as you know, as you know, as you know, as you know, as you know, as you know,\n"
         f"  llm-rubric failed (advisory), score 0.4, threshold 0.8, {samples.CONFIG}:49\n"
         "    expected: Answers in at most ten words\n"
@@ -64,7 +68,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
         "rule facts (blocking): missed; 66.6% passed (2 of 3), 3 errors; required: at least 95% pass\n"
         "6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors.\n"
-        'Blocked: The rule "facts" is missed: 66.6% of its assertions pass, and 95% must.\n'
+        'Blocked: 1 of 6 cases failed; The rule "facts" is missed: 66.6% of its assertions pass, and 95% must\n'
     )
 
 
@@ -75,7 +79,8 @@ def test_nothing_on_it_is_a_command() -> None:
 
 
 def test_a_log_that_nobody_can_read_is_cut_with_a_count() -> None:
-    rows = [replace(samples.failing(), case=n) for n in range(1200)]
+    failing = samples.failing()
+    rows = [replace(failing, grades=(replace(failing.grades[0], reason=str(n)),), case=n) for n in range(1200)]
     text = written(samples.decision(GateOutcome.BLOCKED, "", *rows, rules=(samples.MISSED,)))
     assert text.count("FAILED  New York") == 1000
     assert "FAILED  200 more cases; results.json has all of them" in text

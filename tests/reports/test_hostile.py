@@ -39,8 +39,8 @@ MARKDOWN = {
 DATA = {f"data-{name}" for name in "outcome rule metric provider prompt beside".split()}
 HTML = {
     **{tag: set() for tag in "head title style script body main footer h1 h2 small strong table thead tbody th".split()},
-    **{tag: set() for tag in "summary dl dt dd pre br del ins label".split()},
-    **{tag: {"class"} for tag in ("header", "p", "span", "tr", "div", "ul", "ol", "li", "section")},
+    **{tag: set() for tag in "summary dt dd pre br del ins label".split()},
+    **{tag: {"class"} for tag in "header p span tr div ul ol li section dl".split()},
     "p": {"class", "id", "role"},
     "td": {"class", "data-label"},
     "html": {"lang"},

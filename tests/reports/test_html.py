@@ -97,6 +97,11 @@ def test_every_ask_is_there() -> None:
     told = words(case(render(showcase.showcase()), 1))
     assert "factuality failed, 2 of 3 asks (new)" in told
     assert "passed score 1 openai:chat:gpt-5-mini (E) The difference does not matter." in told
+    decision = showcase.showcase()
+    row = decision.run.rows[0]
+    votes = (*row.grades[0].votes, *[row.grades[0].votes[0]] * 4)
+    told = words(render(samples.decision(decision.outcome, "", replace(row, grades=(replace(row.grades[0], votes=votes),)))))
+    assert "Asked 7 times 5 times: failed score 0 openai:chat:gpt-5-mini (D) 60 days is not 30 days. passed score 1" in told
 
 
 def test_a_claim_stands_beside_the_sentence_that_it_is_held_against() -> None:

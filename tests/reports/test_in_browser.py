@@ -73,7 +73,9 @@ def test_cases_are_chosen_by_outcome_rule_metric_provider_base_and_words(tmp_pat
         "{await set(`select[name=${name}]`,value);found[name]=inSight();await set(`select[name=${name}]`,'');}"
         "await set('input','OSLO parcel');found.words=inSight();found.said=document.getElementById('in-sight').textContent;"
         "found.lists=[...document.querySelectorAll('section.cases:not([hidden])')].length;"
-        "await set('select[name=outcome]','pass');found.both=inSight();"
+        "for(const [name,text] of [['phrase','“moved TO Oslo” parcel'],['mixed','“oslo to moved'],['figure','0.0031'],['id','evidence']])"
+        "{await set('input',text);found[name]=inSight();}"
+        "await set('input','OSLO parcel');await set('select[name=outcome]','pass');found.both=inSight();"
         "document.querySelector('button[type=reset]').click();await wait(300);found.reset=inSight().length;"
         "leave('left',found);"
     )
@@ -85,6 +87,10 @@ def test_cases_are_chosen_by_outcome_rule_metric_provider_base_and_words(tmp_pat
         "provider": [6],
         "beside": [7],
         "words": [3],
+        "phrase": [3],
+        "mixed": [],
+        "figure": [],  # what the grader cost
+        "id": [],  # the title of a fold
         "said": "1 of 25 cases in sight",
         "lists": 1,
         "both": [],

@@ -82,6 +82,7 @@ def test_a_failure_says_what_and_why() -> None:
     assert failure.type == "factuality"
     assert failure.message.startswith("factuality: The answer names New York City")
     assert failure.text == (
+        "asked: What is the capital of New York?\n"
         "got: The capital of New York is New York City, the largest city of the United States.\n"
         f"factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
         "  expected: Albany is the capital city of New York state\n"

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screens"
 CONFIG = "evals/support.yaml"
 COMMIT = "1f3a9c0d4be75162a8c9d0e1f2a3b4c5d6e7f809"
 RUN = "https://github.com/octo/shop/actions/runs/4711/attempts/1"
-LINKS = Links("https://github.com", "octo/shop", COMMIT, RUN, f"{RUN}#artifacts", "nightly")
+LINKS = Links("https://github.com", "octo/shop", COMMIT, RUN, f"{RUN.partition('/attempts')[0]}#artifacts", "nightly")
 RULES = (
     Rule("facts", Select(assertion="factuality"), min_pass_rate=0.9, suite=CONFIG, origin=Origin(CONFIG, 4)),
     Rule("regressions", max_new_failures=0, suite=CONFIG, origin=Origin(CONFIG, 5)),
@@ -105,7 +105,7 @@ def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) ->
         samples.TARGET,
         samples.GRADER,
         seconds=41.5,
-        models=(AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("openai:chat:gpt-5-mini", "api.openai.com")),
+        models=(AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("openai:chat:gpt-5-mini", "api.openai.com", grades=True)),
         keys=(KeyUse("OPENAI_API_KEY", "api.openai.com"),),
         made=MADE,
         baseline=BaselineReport(

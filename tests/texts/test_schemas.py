@@ -65,11 +65,11 @@ def test_a_schema_that_cannot_be_used_is_refused(schema, why):
 def test_a_breach_is_said_with_its_place():
     schema = json.dumps({"properties": {"a": {"type": "string"}}})
     assert schemas.breach(schema, {"a": "x"}) == ""
-    assert schemas.breach(schema, {"a": 1}) == "$.a: 1 is not of type 'string'"
+    assert schemas.breach(schema, {"a": 1}) == '$.a is 1, and the schema asks for {"type": "string"}'
 
 
 def test_a_value_that_is_quoted_is_cut():
-    assert len(schemas.breach(json.dumps({"type": "object"}), "a" * 100_000)) == 2001  # the last is the mark of a cut
+    assert len(schemas.breach(json.dumps({"type": "object"}), "a" * 100_000)) < 400  # the last is the mark of a cut
 
 
 def test_an_answer_nested_too_deeply_is_not_judged():

@@ -1,4 +1,4 @@
-"""The last part of every help page: environment variables, exit codes and an example."""
+"""The last part of every help page: exit codes and an example; and the text that `gradegate` alone prints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, str] = {
     "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
+    "rerun": "gradegate rerun results.json --failed",
     "merge": "gradegate merge parts evals/support.yaml -o results.json",
     "validate": "gradegate validate evals/support.yaml",
     "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
@@ -22,33 +23,28 @@ _DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE,
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("", "run", "merge", "action"), _DECIDED),
+    **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
     "validate": {"0": "no mistake", "2": _MISTAKE},
     "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
 }
-OWN: Mapping[str, str] = {
-    "NO_COLOR": "no colours, whatever else is set",
-    "FORCE_COLOR": "colours where nothing is a terminal, too; 0: none",
-    "TERM": "dumb: no colours and no bar",
-    "CI": "no bar",
-    "BROWSER": "what `view` opens where DISPLAY or WAYLAND_DISPLAY is",
-    "PROMPTFOO_PYTHON": "the Python for code of the repository, as --python",
-    "GRADEGATE_CACHE_SECRET": "signs kept replies in place of keys; 32 characters",
-    "GRADEGATE_DEBUG": "1: where in gradegate a defect is",
-    "GRADEGATE_NETWORK": "set in the container image",
-    "REQUESTS_CA_BUNDLE": "certificates that are trusted, as SSL_CERT_FILE",
-    "SSL_CERT_FILE": "certificates that are trusted",
-    "HTTPS_PROXY": "the proxy to hosts; HTTP_PROXY and NO_PROXY likewise",
-}
+FIRST = """\
+gradegate gates pull requests on LLM evals. These five commands are enough to begin:
+
+  gradegate init             writes a first config and a workflow
+  gradegate validate         finds every mistake, and says what a run would take
+  gradegate run              asks, grades and decides
+  gradegate rerun --failed   asks again what failed last
+  gradegate explain CASE     tells the whole story of one case
+
+All commands: gradegate --help. Options of one: gradegate run --help."""
 
 
 def epilog(command: str = "") -> str:
     """The text below the options of a command, or of all commands; what is asked for most stands last, where it is in sight."""
     codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
-    vendors = "  keys of vendors, such as OPENAI_API_KEY: docs/keys.md, docs/providers.md"
-    parts = ["environment variables:", *_table(OWN), vendors]
     example = EXAMPLES.get(command or "run", f"gradegate {command}")
-    return "\n".join([*parts, "", "exit codes:", *_table(codes), "", "example:", f"  {example}"])
+    parts = ["exit codes:", *_table(codes), "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
+    return "\n".join(parts)
 
 
 def _table(rows: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gradegate.access.environment import Environment
 from gradegate.asking import unknown_ids
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
-from gradegate.commands.outlook import planned, runner
+from gradegate.commands.outlook import runner
 from gradegate.commands.questions import Ask, completed
 from gradegate.commands.starter_files import CONFIG, Ground, files, ground
 from gradegate.errors import Origin
@@ -19,7 +19,7 @@ from gradegate.files.replacing import Place
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.bind import Binder
-from gradegate.steps.preparation import with_stand_ins
+from gradegate.steps.preparation import prepare_without_keys, with_stand_ins
 from gradegate.values.settings import Settings, graders
 from gradegate.values.suite import ProviderSpec, Suite
 
@@ -61,7 +61,7 @@ def _keys_of_config(choices: Choices, where: Ground) -> tuple[str, ...]:
     providers = (choices.provider,) if choices.provider else ()
     folder = where.cwd.joinpath(*where.folder)
     settings = Settings(cwd=folder, environ=runner(where.root), providers=providers, graders=graders([choices.grader]))
-    return tuple(sorted(planned(settings)[1]))
+    return tuple(sorted(prepare_without_keys(settings)[1]))
 
 
 def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:

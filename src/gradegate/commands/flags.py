@@ -53,12 +53,16 @@ REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
 
 def add(parser: argparse.ArgumentParser, command: str) -> None:
     """The options of a command, and its configs; what nobody gives is not in the namespace."""
+    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS", "rerun": "[RESULTS] --failed"}
+    parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
     how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
     for option in sorted(RUN_OPTIONS, key=lambda it: bool(it.flags)):  # what has no flag stands before the configs
         if command not in option.commands:
             continue
         if not option.flags:
             parser.add_argument(option.field, metavar=option.metavar, help=_help(option))
+        if option.field == "configs" and command == "rerun":
+            continue
         if option.field == "configs":
             parser.add_argument("config", nargs="*", help=_help(option))
         if option.kind is SWITCH and option.flags:

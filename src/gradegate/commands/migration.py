@@ -12,7 +12,7 @@ from typing import Any
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.commands import promptfoo_command
 from gradegate.commands.choices import ACTION, PLACEHOLDER
-from gradegate.commands.outlook import USES, planned, runner, step_settings
+from gradegate.commands.outlook import USES, runner, step_settings
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.edits import Edits, Remarked
 from gradegate.files.workspace import Workspace
@@ -21,6 +21,7 @@ from gradegate.github.promptfoo_inputs import VARIABLES, moved
 from gradegate.grading.grader import GRADERS
 from gradegate.planning.grader_options import option_names
 from gradegate.planning.load import config_paths, load
+from gradegate.steps.preparation import prepare_without_keys
 from gradegate.values.settings import Settings
 
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
@@ -232,7 +233,7 @@ def _configs(run: Settings) -> set[Path]:
 def _mistakes(run: Settings, origin: Origin) -> list[Mistake]:
     """What is wrong with a run."""
     try:
-        planned(run)
+        prepare_without_keys(run)
     except ConfigError as e:
         return [replace(mistake, origin=mistake.origin or origin) for mistake in e.mistakes]
     return []

@@ -14,7 +14,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
 from gradegate.options import worded
-from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_ins
+from gradegate.steps.preparation import STAND_IN, Prepared, prepare_without_keys
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 
@@ -69,7 +69,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     if run is None:
         return [*said, ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`")], wrong
     try:
-        prepared, missing = planned(run)
+        prepared, missing = prepare_without_keys(run)
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
             return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
@@ -124,11 +124,6 @@ def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> d
 def runner(root: Path) -> dict[str, str]:
     """The variables of a runner at a pull request that decide how a config is read; ``root`` is the repository."""
     return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_WORKSPACE": str(root)}
-
-
-def planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
-    """The plan with something in the place of keys that are not passed, and which these are. Raises ConfigError."""
-    return with_stand_ins(lambda keys: prepare(replace(settings, environ={**settings.environ, **keys})))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

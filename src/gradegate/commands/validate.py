@@ -14,15 +14,17 @@ ABOUT = "find every mistake in configs, and say what a run would take; makes no 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     flags.add(parser, "validate")
+    parser.add_argument("--without-keys", action="store_true", help="keys of models need not be here, as in a hook of a commit")
 
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
     from gradegate.reporting.commands import harmless
     from gradegate.reporting.wording import inventory
-    from gradegate.steps.preparation import prepare
+    from gradegate.steps.preparation import prepare, prepare_without_keys
 
-    prepared = prepare(flags.settings(args, here()))
+    settings = flags.settings(args, here())
+    prepared, absent = prepare_without_keys(settings) if args.without_keys else (prepare(settings), ())
     plan = prepared.shown_plan
     for note in plan.notes:
         print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
@@ -33,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         print(harmless(f"{preset.origin}: {preset.text}"))
     for line in (model.chosen for model in plan.models if model.chosen):
         print(harmless(line))
-    for line in inventory(plan.keys, prepared.secrets.names):
+    for line in inventory(plan.keys, prepared.secrets.names) if not absent else [f"a run needs {', '.join(sorted(absent))}"]:
         print(harmless(line))
     say_estimate(prepared)
     print(f"valid: {planned(prepared)} planned")

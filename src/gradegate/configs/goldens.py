@@ -14,6 +14,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
+from gradegate.files.faults import fault
 from gradegate.values.suite import Verbatim
 
 LISTS = ("context", "retrieval_context")
@@ -95,7 +96,7 @@ def _parsed(value: Any, name: str, origin: Origin) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as e:
-        raise ConfigError.at(f"`{name}` is not valid JSON: {e}", origin, "write it as DeepEval saves it") from e
+        raise ConfigError.at(f"`{name}` is not valid JSON: {fault(e, value)}", origin, "write it as DeepEval saves it") from e
 
 
 def _variable(name: str, value: Any, joined: bool) -> Any:

@@ -27,6 +27,8 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
     )
     errors = errors_of(run, policies, rules)
     outcome, reason = _outcome(run, rules, errors, changes)
+    if run.made.only and outcome is GateOutcome.PASS:  # a part never passes for the whole
+        outcome = GateOutcome.ADVISORY
     return Decision(
         outcome=outcome,
         reason=reason,

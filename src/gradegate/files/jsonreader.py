@@ -13,6 +13,7 @@ from typing import Any
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import yamlreader
 from gradegate.files.amounts import READ
+from gradegate.files.faults import fault
 from gradegate.files.lines import MAX_DEPTH, at_line
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
@@ -51,7 +52,7 @@ def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON he
     try:
         return at_line(json.loads(text, **how), line, MAX_DEPTH) if how else json.loads(text)
     except json.JSONDecodeError as e:
-        what = f"not valid JSON, column {e.colno}: {e.msg}"
+        what = f"not valid JSON, column {e.colno}: {fault(e, text).partition(' at line ')[0]}"
         raise ConfigError.at(what, Origin(file, line + e.lineno - 1), cure) from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it") from e

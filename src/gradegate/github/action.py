@@ -22,7 +22,6 @@ from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
 from gradegate.replies.parts import NoPartsError
 from gradegate.reporting.commands import harmless
-from gradegate.reporting.deliver import report_of
 from gradegate.reporting.redact import at_door
 from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
@@ -104,8 +103,8 @@ def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
     settings, event = step.settings.run, step.event
     where = replace(links(event, step.environ), holds=holds(step), key=step.settings.comment_key)
-    if where.run and any(getattr(report_of(path), "name", "") == "html" for path in settings.outputs):
-        where = replace(where, page=f"{where.run}#artifacts")  # where a step puts it that uploads it
+    # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
+    where = replace(where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else "")
     names = ("console", *PUBLISHED)
     spare = partial(_spared, step)
     try:

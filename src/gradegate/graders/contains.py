@@ -70,7 +70,7 @@ class _Several(Grader):
             try:
                 rows = list(csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True))
             except csv.Error as e:
-                raise ValueError(f"is not a list of texts: {e}") from e
+                raise ValueError("is not a list of texts: its quotation marks do not pair") from e
             value = [cell.strip() for cell in rows[0]] if rows else []
         if not isinstance(value, list) or not value or any(isinstance(item, list | dict) for item in value):
             raise ValueError("must be a list of texts, or texts separated by commas")

@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field, field_validator
 
 from gradegate.errors import NoVerdict
+from gradegate.files.faults import WrongError, fault
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Flag, Number
@@ -107,7 +108,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=jsonobjects.no_number)
     except (ValueError, RecursionError) as e:
-        raise ValueError(f"is not JSON: {e}") from e
+        raise ValueError(f"is not JSON: {fault(e, text)}") from e
 
 
 @GRADERS.register("json_equal")
@@ -161,7 +162,7 @@ def _xml(text: str) -> str:
         _check_depth(text)
         return ET.canonicalize(text, strip_text=True)
     except (ET.ParseError, ValueError, RecursionError) as e:
-        raise ValueError(f"is not XML: {e}") from e
+        raise ValueError(f"is not XML: {fault(e, text)}") from e
 
 
 def _check_depth(text: str) -> None:
@@ -172,7 +173,7 @@ def _check_depth(text: str) -> None:
     for event in parser.read_events():
         depth += 1 if event[0] == "start" else -1
         if depth > DEEPEST:
-            raise ValueError(f"nested deeper than {DEEPEST:,} elements")
+            raise WrongError(f"nested deeper than {DEEPEST:,} elements")
 
 
 @GRADERS.register("xml_equal")

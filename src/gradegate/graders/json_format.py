@@ -13,6 +13,7 @@ from pydantic import field_validator
 
 from gradegate.errors import ConfigError, NoVerdict
 from gradegate.files import document
+from gradegate.files.faults import fault
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.texts import jsonobjects, schemas
@@ -62,7 +63,7 @@ class IsJson(_WithSchema):
         try:
             value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
         except (ValueError, RecursionError) as e:
-            return Verdict(0.0, False, f"the answer is not JSON: {e}")
+            return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
         problem = self._problem(value)
         return Verdict(float(not problem), not problem, problem or "the answer is JSON of the form asked for")
 

@@ -14,6 +14,7 @@ from xml.parsers import expat
 from pydantic import BeforeValidator, Field
 
 from gradegate.errors import NoVerdict
+from gradegate.files.faults import WrongError, fault
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import parted
@@ -84,7 +85,7 @@ class _Reader:
 
 def _doctype(name: str, system: str | None, public: str | None, internal: bool) -> None:
     if internal:
-        raise ValueError("it declares entities or elements of its own, which are not read")
+        raise WrongError("it declares entities or elements of its own, which are not read")
 
 
 @GRADERS.register("is-xml")
@@ -101,7 +102,7 @@ class IsXml(Grader):
         try:
             reader.read(transcript.output)
         except (expat.ExpatError, ValueError) as e:
-            return Verdict(0.0, False, f"the answer is not XML: {e}")
+            return Verdict(0.0, False, f"the answer is not XML: {fault(e, transcript.output)}")
         return _found(reader.missing)
 
 

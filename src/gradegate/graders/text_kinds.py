@@ -12,6 +12,7 @@ from datetime import date, datetime, time
 from typing import ClassVar
 from xml.etree import ElementTree as ET
 
+from gradegate.files.faults import fault
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Flag
@@ -117,7 +118,7 @@ class IsValidXml(_Kind):
         try:
             ET.canonicalize(text)
         except (ET.ParseError, ValueError, RecursionError) as e:
-            return f"the answer is not XML: {e}"
+            return f"the answer is not XML: {fault(e, text)}"
         return ""
 
 

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field
 from gradegate.asking.toolcalls import JsonObject, declared
 from gradegate.errors import NoVerdict
 from gradegate.files import document
+from gradegate.files.faults import fault
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named, tool
@@ -64,7 +65,7 @@ def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]
         try:
             checked.append((name, arguments(name, text)))
         except json.JSONDecodeError as e:
-            faults.append(f"the arguments of `{name}` are not JSON: {e}")
+            faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
         breaches = schemas.breaches({name: document.to_json(known[name]) for name in names}, checked)

@@ -110,6 +110,7 @@ class Plan:
     titles: Mapping[str, str] = field(default_factory=dict)  # descriptions of configs, by file
     options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
     folder: str = ""
+    only: str = ""  # what is asked of it, where that is a part
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     sentinels: Sentinels | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order

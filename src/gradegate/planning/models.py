@@ -127,6 +127,11 @@ def _asked(job: Job) -> Iterator[Provider]:
     """The models that a job may ask: not the target of a recorded answer."""
     if not job.case.recorded:
         yield job.target
+    yield from grading_models(job)
+
+
+def grading_models(job: Job) -> Iterator[Provider]:
+    """The models that may grade the answers of a job."""
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         yield from bound.models.values()
         yield from bound.again.opinions

@@ -17,7 +17,7 @@ from gradegate.planning.bind import Binder
 from gradegate.planning.credentials import egress
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
-from gradegate.planning.models import prices
+from gradegate.planning.models import grading_models, prices
 from gradegate.planning.planner import Planner
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
@@ -70,12 +70,15 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes.append(Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
+    grading = {id(model) for job in jobs for model in grading_models(job)}
     return Plan(
         jobs=tuple(jobs),
         policies=tuple(located.suite.policy for located in suites),
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
-        models=tuple(dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen) for it in pool.values())),
+        models=tuple(
+            dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen, id(it) in grading) for it in pool.values())
+        ),
         keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},

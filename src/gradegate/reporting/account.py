@@ -51,12 +51,12 @@ def _used(budget: BudgetReport, seconds: float) -> str:
     return ", ".join(filter(None, parts))
 
 
-COMMIT, CONFIG, TOOL = "commit", "config-sha256", "gradegate-version"
+COMMIT, CONFIG, TOOL, PART = "commit", "config-sha256", "gradegate-version", "part-of-the-gate"
 
 
 def provenance(made: Made) -> Iterator[tuple[str, str]]:
     """Name and value of each that is known; the values are one visible line."""
-    for name, value in ((COMMIT, made.commit), (CONFIG, made.digest), (TOOL, made.tool)):
+    for name, value in ((COMMIT, made.commit), (CONFIG, made.digest), (TOOL, made.tool), (PART, made.only)):
         if value:
             yield name, one_line(value, 100)
 

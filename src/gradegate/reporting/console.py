@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gradegate.reporting.account import of, saved, took, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import flaky, why
-from gradegate.reporting.findings import Effect, Finding, sort, told
+from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     EFFECTS,
@@ -21,6 +21,7 @@ from gradegate.reporting.wording import (
     cure,
     ended,
     headline,
+    in_short,
     measured,
     name,
     no_model,
@@ -40,8 +41,10 @@ from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleRes
 _MOST_CHANGES = 100
 _MOST_METRICS = 200
 _NAMES = 3  # cases that the last lines name
+_ALIKE = 10  # cases of one reason that are named below the first
 _TEXT = 500  # characters of a text of the run as a whole
 _WHY = 200  # characters of a reason in the list
+_COLUMNS, _LEAST = 110, 30  # characters of the last line, and what it has beside the report
 
 
 class Tone(enum.Enum):
@@ -101,7 +104,7 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                 if isinstance(steps := grade.evidence.get("steps"), list):
                     yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
                     yield from (Line(f"  {visible(str(step))}") for step in steps)
-        findings = sort(decision)
+        findings = {effect: found if view.passed else merged(found) for effect, found in sort(decision).items()}
         if view.passed:
             passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
             yield from (Line(f"  {name(row)}  [{of(row)}]", Tone.GOOD, ended(row).upper()) for row in passed)
@@ -111,11 +114,30 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
             yield from _evidence("FAILED" if effect is Effect.BLOCKS else title, tone, found, view)
         yield from _about(decision)
         yield from _decided(decision)
-    if written:
-        yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
     if not view.quiet:
         yield Line(f"{tally(decision)}.")
-    yield Line(f": {one_line(decision.reason, _TEXT)}", _TONES[decision.outcome], headline(decision))
+    yield from _last(decision, view, written)
+
+
+def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Line]:
+    """The verdict in one line: what blocks, why, and the report to open, as far as there is room for each; a longer reason before it."""
+    head, short, why = headline(decision), in_short(decision), one_line(decision.reason, _TEXT).rstrip(".")
+    if short and decision.outcome is GateOutcome.PASS:
+        short, why = (short, "") if decision.cases.passed == decision.cases.planned else ("", why)
+    short = "" if short.removesuffix("ed") in why else short
+    path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
+    most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
+    fits = path and max(len(short), _LEAST) + len(path) <= most - len("; see ")  # a path that is cut leads nowhere
+    report = f"; see {path}" if fits else ""
+    room = most - len(report)
+    alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
+    ways = ["; ".join(filter(None, (short, why))), alone, short or one_line(why, room - 1)]
+    said = next((text for text in ways if len(text) <= room), ways[-1])
+    if len(written) > bool(report):
+        yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
+    if why not in said and not view.quiet:
+        yield Line(f"why: {why}")
+    yield Line(f": {said}{one_line(report)}", _TONES[decision.outcome], head)
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
@@ -162,10 +184,13 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
         yield Line(f"  {name(row)}  [{of(row)}]", tone, title)
         yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
         if finding.alike:
-            yield Line(f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}")
+            yield Line(f"  the same in {many(len(finding.alike), 'further case')}: {_names(finding.alike, _ALIKE)}")
+            others = [it for it in finding.alike if it.output and it.output != row.output]
+            yield from (Line(f"    {one_line(name(it), 60)} got: {one_line(it.output or '', 100)}") for it in others[:_ALIKE])
         yield Line("")
     if len(findings) > view.evidence:
-        yield Line(f"  {many(len(findings) - view.evidence, 'more case')}; {view.more}\n", tone, title)
+        left = sum(1 + len(finding.alike) for finding in findings[view.evidence :])
+        yield Line(f"  {many(left, 'more case')}; {view.more}\n", tone, title)
 
 
 def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:

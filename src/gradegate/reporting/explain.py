@@ -5,16 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
+from gradegate.reporting.failing import exchange, question
 from gradegate.reporting.plain import outline
 from gradegate.reporting.visible import clip, fact, visible
 from gradegate.reporting.wording import called, expected, place, remarks, said, scored, spot
 from gradegate.values.result import Grade, Row
 
+_LINE, _WHOLE = 200, 1000  # characters: of a question where texts are short, and of texts that are not
+
 
 def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     """Each assertion with what was expected and why it did not pass; the answer once, before them."""
-    answer = [fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
-    error = [fact("no answer", row.error, limit)] if row.error else []
+    grades = list(grades)
+    told = exchange(row, grades[0] if grades else None)
+    turn = f" (turn {told.turn})" if told.turn else ""
+    asked = [fact(f"asked{turn}", question(row, told.asked, _LINE) if limit < _WHOLE else told.asked, limit)]
+    answer = [*asked, fact(f"got{turn}", told.answered or "(an empty answer)", limit)] if row.output is not None else []
+    error = [*asked, fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
     about = [visible(clip(remark, limit)) for remark in remarks(row)]
     grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion gives a reason"])

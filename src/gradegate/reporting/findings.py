@@ -137,7 +137,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, it in enumerate(findings):
         groups.setdefault(_why(it, failures) or (number,), []).append(it)
-    return [replace(first, alike=tuple(row for it in rest for row in (it.row, *it.alike))) for first, *rest in groups.values()]
+    return [replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike)))) for first, *rest in groups.values()]
 
 
 def _why(finding: Finding, failures: bool) -> tuple[object, ...]:

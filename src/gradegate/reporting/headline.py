@@ -52,9 +52,8 @@ def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str]
     """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
     changes = decision.changes
     warning = weakened(changes, links, room // 2, measure) if changes.weakened else ""
-    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
-    why = "" if ruled and (missed or decision.outcome is GateOutcome.PASS) else sentence(_reason(decision), 600)
-    lines = [warning, f"{why}\n\n" if why else ""]
+    reason = sentence(why(decision, ruled), 600)
+    lines = [warning, f"{reason}\n\n" if reason else ""]
     if changes.found and not changes.weakened:
         lines.append(_other(changes, links, room // 2, measure))
     if decision.run.interrupted:
@@ -71,8 +70,11 @@ def tallied(decision: Decision) -> str:
     return f"{tally(decision)}.{_against(decision)}\n\n"
 
 
-def _reason(decision: Decision) -> str:
-    """Why, without what the warning about the gate says already."""
+def why(decision: Decision, ruled: bool) -> str:
+    """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
+    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+    if ruled and (missed or decision.outcome is GateOutcome.PASS):
+        return ""
     if not decision.changes.weakened:
         return decision.reason
     said = decision.reason

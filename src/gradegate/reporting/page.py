@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
@@ -128,6 +128,12 @@ def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> 
 # --- rules and metrics ----------------------------------------------------------------------------------------
 
 
+def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
+    """Rules that are missed first, and of these the blocking ones."""
+    order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
+    return sorted(rules, key=lambda result: (order.index(result.outcome), not result.rule.blocking, not incomplete(result)))
+
+
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
     # A warning at the top says of a gate that is weakened all that its rule would.
@@ -135,11 +141,9 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
     if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
         return ""
-    order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
-    rules.sort(key=lambda result: (order.index(result.outcome), not result.rule.blocking, not incomplete(result)))
     report = decision.run.baseline
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
-    lines = table(columns, (_cells(result, scope, report) for result in rules))
+    lines = table(columns, (_cells(result, scope, report) for result in in_order(rules)))
     taken = fit(lines, form.limit // 10, form.measure)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)

@@ -59,7 +59,8 @@ def headline(decision: Decision) -> str:
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
     if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
         return "Nothing to check"
-    return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "")
+    part = " (a part of the gate)" if decision.run.made.only else ""
+    return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
 
 
 def in_short(decision: Decision) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from gradegate.reporting import account, wording
+from gradegate.reporting import account, headline, wording
 from gradegate.reporting.account import provenance, saved
 from gradegate.reporting.browser import filled
 from gradegate.reporting.case_view import CaseView, took, view
@@ -15,6 +16,7 @@ from gradegate.reporting.choices import choices
 from gradegate.reporting.distribution import spreads
 from gradegate.reporting.failing import beside, flaky, is_fixed
 from gradegate.reporting.findings import Effect, effects
+from gradegate.reporting.page import in_order
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
@@ -41,6 +43,10 @@ def render(decision: Decision, links: Links) -> Document:
     parts = filled(
         "report.html",
         decision=decision,
+        why=headline.why(decision, ruled=bool(decision.rules)),
+        tested=_tested(decision),
+        rules=in_order(decision.rules),
+        counted=Counter,
         sections=_sections(decision),
         choices=choices(decision.run.rows, decision.rules),
         spreads=spreads(decision.run.rows),
@@ -77,6 +83,17 @@ def _sections(decision: Decision) -> list[Section]:
         )
         for which, cases in found.items()
     ]
+
+
+def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
+    """What the gate asked, by label: configs with their descriptions, targets, graders."""
+    run = decision.run
+    files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
+    yield "Configs" if len(files) > 1 else "Config", [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
+    targets = list(dict.fromkeys(row.provider for row in run.rows))
+    yield "Targets" if len(targets) > 1 else "Target", targets
+    graders = list(dict.fromkeys(model.name for model in run.models if model.grades))
+    yield "Graders" if len(graders) > 1 else "Grader", graders
 
 
 def _beside(case: CaseView) -> str:

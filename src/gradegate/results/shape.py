@@ -196,7 +196,7 @@ def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
     return tuple(GateChange(ChangeKind(change.kind), change.text, place) for change, place in zip(said, places, strict=True))
 
 
-@keys_of(Made, later="answers titles options folder")
+@keys_of(Made, later="answers titles options folder only")
 class MadeLine(Part):
     """How the results came about."""
 

@@ -82,7 +82,7 @@ class Gathered:
         cache_notes = [Note(f"the cache: {problem}") for problem in account.problems]
         plan = self.plan
         sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
-        of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder
+        of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder, plan.only
         made = Made(__version__, plan.commit, account.started, *of)
         return RunResult(
             cases=cases_of(rows),

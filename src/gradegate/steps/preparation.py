@@ -103,6 +103,7 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None, apar
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
+    inputs |= {settings.again.file} if settings.again else set()
     sought = inputs.union(*(located.workspace.named for located in suites))
     searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
     return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
@@ -131,3 +132,8 @@ def with_stand_ins(make: Callable[[dict[str, str]], T]) -> tuple[T, frozenset[st
                 raise UnplannableError(*e.mistakes) from e
             names |= e.missing
     raise UnplannableError.at("the variables that the configs need could not be found", None, "name fewer providers")
+
+
+def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:
+    """The plan with something in the place of keys that are not here, and which these are. Raises ConfigError."""
+    return with_stand_ins(lambda keys: prepare(replace(settings, environ={**settings.environ, **keys})))

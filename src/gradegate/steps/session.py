@@ -199,5 +199,8 @@ def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
 
 
 def _delivered(where: Mapping[str, Place], decision: Decision, names: Iterable[str], links: Links, seal: Hide) -> Delivered:
-    failures = write(check_outputs(where), where, decision, links, seal)
+    reports = check_outputs(where)
+    failures = write(reports, where, decision, links, seal)
+    if not any(report.name == "html" for path, report in reports.items() if path not in failures):
+        links = replace(links, page="")
     return Delivered(decision, tuple(render(name, decision, links, seal) for name in names), failures, seal, frozenset(where))

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gradegate.files.faults import WrongError
+
 # A text in double or single quotes, a sign of structure, a bare word or number, or blanks.
 _TOKEN = re.compile(r"""("(?:[^"\\]|\\.)*+")|('(?:[^'\\]|\\.)*+')|([{}\[\]:,])|([^\s{}\[\]:,"']++)|[ \t\r\n]++""", re.DOTALL)
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -17,8 +19,8 @@ _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 
 def no_number(word: str) -> Any:
-    """Raises ValueError for NaN and Infinity."""
-    raise ValueError(f"{word} is not JSON")
+    """Raises WrongError for NaN and Infinity."""
+    raise WrongError(f"{word} is no number of JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=no_number)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradegate.files.bounds import MAX_PATTERN, SCRIPT_MEMORY
+from gradegate.files.faults import fault
 from gradegate.processes.evaluate import Exceeded, Refused, evaluate
 
 NEEDS = ("quickjs",)  # of the worker, which imports nothing later
@@ -26,7 +27,7 @@ def do(method: str, pattern: str, *arguments: Any) -> Any:
     try:
         found = getattr(re.compile(pattern), method)(*arguments)
     except (re.error, OverflowError, IndexError) as e:
-        raise ValueError(f"is not a regular expression: {e}") from e
+        raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
     return found is not None if method == "search" else found
 
 

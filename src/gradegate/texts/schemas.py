@@ -17,7 +17,7 @@ from gradegate.registry import near
 
 NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later
 _HERE = "gradegate.texts.schemas"
-_LONGEST = 2000  # characters of what is said: the library quotes the value whole
+_LONGEST = 300  # characters of a value and of a part of a schema
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
 _SAYS = frozenset(
@@ -46,7 +46,7 @@ def fault(schema: str, known: bool = False) -> str:
     try:
         validator.check_schema(validator.schema)
     except SchemaError as e:
-        return excerpt(f"is not a JSON Schema: {e.json_path}: {e.message}", _LONGEST)
+        return f"is not a JSON Schema: {_said(e)}"
     strange = ""
     if isinstance(validator.schema, Mapping):
         specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
@@ -132,7 +132,21 @@ def problem(schema: str, value: Any) -> str:
         error = next(_validator(schema).iter_errors(value), None)
     except Unresolvable as e:
         raise ValueError(f"the schema refers to `{e.ref}`, which is not in it") from e
-    return excerpt(f"{error.json_path}: {error.message}", _LONGEST) if error else ""
+    return _said(error) if error else ""
+
+
+def _said(error: Any) -> str:
+    """What a value lacks or has too much, else the value and what is asked for: the library's own sentence is Python's."""
+    keyword, asked, value = error.validator, error.validator_value, error.instance
+    if keyword == "required" and isinstance(value, dict):
+        lacking = ", ".join(f"`{excerpt(str(name), 60)}`" for name in asked if name not in value)
+        return f"{error.json_path} lacks {lacking}"
+    if keyword == "additionalProperties" and asked is False:
+        known = error.schema.get("properties", {})
+        names = ", ".join(f"`{excerpt(str(name), 60)}`" for name in value if name not in known)
+        return f"{error.json_path} has {names}, and no further key is allowed"
+    shown = (excerpt(json.dumps(it, ensure_ascii=False, default=str), _LONGEST) for it in (value, {keyword: asked}))
+    return "{} is {}, and the schema asks for {}".format(error.json_path, *shown)
 
 
 def problems(schemas: dict[str, str], values: list[tuple[str, Any]]) -> list[str]:

@@ -25,6 +25,7 @@ class Made:
     titles: Annotated[Mapping[str, str], "The description of each config that has one, by its file."] = field(default_factory=dict)
     options: Annotated[tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."] = ()
     folder: Annotated[str, "Where to run it, relative to the root of the repository."] = ""
+    only: Annotated[str, "Which part of the gate was run, such as the failures of an earlier run; empty for all of it."] = ""
 
     @property
     def digest(self) -> str:
@@ -46,6 +47,7 @@ class AskedModel:
     host: str = ""  # empty when nothing left the machine
     replies_from: str = "model"
     chosen: str = ""  # what it is for, where no model of its kind is named
+    grades: Annotated[bool, "Whether it grades."] = False
 
     def __str__(self) -> str:
         return f"{self.name} at {self.host}" if self.host else self.name

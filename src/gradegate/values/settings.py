@@ -100,6 +100,15 @@ _SHOWN = Kind(gather=open_variables, tell=sorted)
 _SEEN = Kind(gather=partial(open_variables, option="exec-env"))
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The answers of an earlier run that are asked for again: its file, and of what did not pass the keys, of so many cases."""
+
+    file: Path
+    keys: frozenset[bytes]
+    of: int
+
+
 # fmt: off
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -159,7 +168,7 @@ class Settings:
     history: str = option("", "--history FILE", FROM_WORKSPACE,
         help="votes from earlier runs of the default branch, which tell a broken case from a flaky one",
         more=_IN_BASE)
-    history_out: str = option("", "--history-out FILE", PATH,
+    history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")
     sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
         help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
@@ -193,7 +202,7 @@ class Settings:
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; no model is asked and no key is needed",
         more="This step decides, comments and writes the reports.")
-    open: str = option("", "--open FILE", PATH,
+    open: str = option("", "--open FILE", PATH, commands=("run", "merge"),
         help="with `merge`: writes the failures that shards must re-ask to this file, and decides nothing; with `shard`: "
              "re-asks the failures in this file")
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
@@ -231,6 +240,7 @@ class Settings:
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why
     taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
+    again: Again | None = None
 
     def at(self, name: str) -> Origin:
         """The place of what an option says, as messages and reports name it."""

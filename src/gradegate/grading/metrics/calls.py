@@ -16,6 +16,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
+from gradegate.files.faults import fault
 from gradegate.files.jsonreader import TwiceError, unique
 from gradegate.files.lines import MAX_DEPTH, at_line
 from gradegate.values.conversation import Transcript, Turn
@@ -133,8 +134,12 @@ def _opened(call: JsonObject) -> Iterator[JsonObject]:
 
 def arguments(name: str, text: str) -> Any:
     """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
+
+    def no_number(word: str) -> None:
+        raise json.JSONDecodeError("", text, text.find(word))
+
     try:
-        value = json.loads(text, parse_constant=_no_number, object_pairs_hook=unique)
+        value = json.loads(text, parse_constant=no_number, object_pairs_hook=unique)
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
@@ -147,17 +152,13 @@ def arguments(name: str, text: str) -> Any:
     return value
 
 
-def _no_number(word: str) -> None:
-    raise json.JSONDecodeError(f"{word} is no number", word, 0)
-
-
 def _step(name: str, text: str) -> Step:
     given: Any = text
     unread = ""
     try:
         given = arguments(name, text) if text.strip() else {}  # so some vendors write that there are none
     except json.JSONDecodeError as e:
-        unread = f"the arguments of `{name}` are not JSON: {e}"
+        unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:
         unread = str(e)
     shell = name.strip().lower() in _SHELLS

@@ -7,15 +7,23 @@
   const lists = Array.from(document.querySelectorAll("section.cases"));
   const fields = Array.from(form.querySelectorAll("select"));
   const words = form.querySelector("input");
+  const FIGURES = ".soft:not(.because), .took, .evidence, dt, .fold > summary, .long > summary"; // no words of a case
   let texts = null; // read once, when somebody first searches
 
   const holds = (one, field) => {
     if (!field.value) return true;
     return (one.getAttribute("data-" + field.name) || "").split(" ").includes(field.value);
   };
+  const plain = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
+  const read = (one) => {
+    const copy = one.cloneNode(true);
+    copy.querySelectorAll(FIGURES).forEach((part) => part.remove());
+    return plain(copy.textContent);
+  };
   const choose = () => {
-    const sought = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    if (sought.length && !texts) texts = cases.map((one) => one.textContent.toLowerCase());
+    // Words in any order; between quotation marks, in this order. A mark that nobody has closed yet reaches to the end.
+    const sought = (words.value.match(/["“”][^"“”]*["“”]?|[^\s"“”]+/g) || []).map((part) => plain(part.replace(/["“”]/g, ""))).filter(Boolean);
+    if (sought.length && !texts) texts = cases.map(read);
     let shown = 0;
     cases.forEach((one, place) => {
       const fits = fields.every((field) => holds(one, field)) && sought.every((word) => texts[place].includes(word));

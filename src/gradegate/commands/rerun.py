@@ -1,0 +1,53 @@
+"""``gradegate rerun --failed``: what did not pass in an earlier run, asked again."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from gradegate.commands import flags
+from gradegate.commands.telling import delivered, here
+from gradegate.errors import ConfigError, Origin
+
+ABOUT = "ask again what did not pass in a results.json, a part of the gate"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments: those of a run, which it takes from no file, since anybody may have written that."""
+    flags.add(parser, "rerun")
+    parser.add_argument("results", nargs="?", default="results.json", help="of a run; default results.json")
+    parser.add_argument("--failed", action="store_true", required=True, help="asks the cases that failed or have errors, and no others")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    from gradegate.files.workspace import Workspace
+    from gradegate.planning.retold import options
+    from gradegate.reporting.report import Links
+    from gradegate.results.file import reread_file
+    from gradegate.running.progress import progress
+    from gradegate.steps.session import deliver
+    from gradegate.values.result import Outcome
+    from gradegate.values.settings import Again
+
+    file = Path(args.results)
+    earlier = reread_file(file)[0].run
+    failed = [row for row in earlier.rows if {row.outcome, *(grade.outcome for grade in row.grades)} != {Outcome.PASS}]
+    if not failed:
+        raise ConfigError.at("every case passed, so there is nothing to ask again", Origin(args.results), "run all of it: gradegate run")
+    args.config = []
+    settings = flags.settings(args, here())
+    if tuple(options(settings)) != earlier.made.options:
+        words = shlex.join(["gradegate", "rerun", args.results, "--failed", *earlier.made.options])
+        raise ConfigError.at("the earlier run had other options", Origin(args.results), f"give the same: {words}")
+    root = Workspace.around(here() / "x", here(), settings.environment).root
+    configs = [root / suite for suite in dict.fromkeys(row.suite for row in failed)]
+    if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
+        raise ConfigError.at(f"the config `{strange[0]}` is outside of the workspace", Origin(args.results), "run it: gradegate run CONFIG")
+    again = Again(file.resolve(), frozenset(row.key for row in failed), len(earlier.rows))
+    settings = replace(settings, configs=tuple(map(str, configs)), again=again)
+    bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
+    return delivered(deliver(settings, (), Links(), bar), flags.view(settings))
