@@ -310,7 +310,7 @@ def test_a_test_cannot_turn_a_host_into_another(gate, llm, github):
 def test_files_with_credentials_are_not_read(gate, llm, github, folder):
     ran = gate(config("openai:chat:m", test={"vars": {"x": f"file://{folder}"}}), **{folder: "token-canary"})
     assert (ran.code, llm.requests) == (2, [])
-    assert "that holds credentials, which is not read" in ran.err
+    assert "with credentials, which gradegate does not read" in ran.err
 
 
 def test_a_key_that_an_answer_tells_is_hidden_in_every_report(gate, llm, github):

@@ -206,7 +206,7 @@ def test_the_workflow_says_another_audience(gate, cloud, monkeypatch):
 
 BAD = {
     "redirect": ((307, {}, {"Location": "https://evil.example.com/token"}), "it redirects, which is not followed", 2),
-    "huge": (b"[" + b"1," * 40_000 + b"1]", "80,003 bytes, which is no token", 3),
+    "huge": (b"[" + b"1," * 40_000 + b"1]", "80,003 bytes, which is not a token", 3),
     "no json": (b"<html>hello</html>", "something that is not JSON", 3),
     "no object": (["x"], "no JSON object", 3),
     "no token": ({"token_type": "Bearer", "expires_in": 60}, "without a bearer token", 3),

@@ -86,7 +86,7 @@ def test_an_output_may_be_named_twice(repository):
 
 
 def test_a_nul_sign_is_a_mistake(repository):
-    assert said(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' holds a NUL character"]
+    assert said(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' contains a NUL character"]
 
 
 def test_every_mistake_is_said(repository):

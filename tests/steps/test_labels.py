@@ -66,7 +66,8 @@ def test_more_asks_than_a_run_may_hold_are_a_mistake(calibrate, llm):
 
 
 @pytest.mark.parametrize(
-    ("output", "said"), [("", "`output` is empty"), (" \u200b\n", "`output` is empty"), ("a\ud800", "a text holds half of a pair of signs")]
+    ("output", "said"),
+    [("", "`output` is empty"), (" \u200b\n", "`output` is empty"), ("a\ud800", "a text contains half of a surrogate pair")],
 )
 def test_an_output_that_no_target_gives_is_a_mistake(calibrate, llm, output, said):
     ran = calibrate(config(llm), lines({**label("a"), "output": output}))

@@ -43,7 +43,7 @@ def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     known = getattr(build, "options", None)
     if known is None or getattr(build, "open", False):
         return ()
-    sent = "; `passthrough` sends what a vendor takes beside them" if "passthrough" in known else ""
+    sent = "; `passthrough` sends further options to the vendor" if "passthrough" in known else ""
     return tuple(
         Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{sent}", spec.origin)
         for name in spec.config
@@ -105,12 +105,14 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
         return
     for name in _MAPPINGS:
         if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
-            yield Mistake(f"`{name}` of `{spec.id}` is no mapping", spec.origin, "write `name: text` below it, a line each")
+            yield Mistake(f"`{name}` of `{spec.id}` is not a mapping", spec.origin, "write `name: text` below it, a line each")
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
-            what = f"`{name}` of `{spec.id}` gives the model what it does not have here, so another answer would be graded"
+            what = (
+                f"`{name}` of `{spec.id}` gives the model something that gradegate does not provide, so a different answer would be graded"
+            )
             yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)")
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gradegate.reporting.report import Links
     from gradegate.values.result import Decision
 
-ABOUT = "make a page of a results.json and open it in the browser; asks no model"
+ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
 _HEAD = 2000  # characters in which a page of ours says so
 _OURS = '<meta name="generator" content="gradegate">'
 

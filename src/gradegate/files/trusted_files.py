@@ -14,7 +14,7 @@ from gradegate.files.gitobjects import object_name, read_object
 
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
-CURE = "check the repository out as actions/checkout does by itself, without `ref`, and change no file that a config names"
+CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
 WHERE = "docs/github-events.md says why"
 
 

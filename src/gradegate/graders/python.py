@@ -33,7 +33,7 @@ class Python(Grader):
     written: ClassVar[Written] = Written(runs_code=True, own_config=True)
 
     value: Any
-    """An expression, the body of a function, or `file://check.py`; runs with --allow-exec alone."""
+    """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""
     config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
     test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
 

@@ -68,7 +68,7 @@ def answer(request: bytes) -> bytes:
     except MemoryError:
         said = {"exceeded": f"it needs more than {MEMORY >> 20} MiB of memory"}
     except RecursionError:
-        said = {"exceeded": "it is nested too deeply, or refers to itself without end"}
+        said = {"exceeded": "it is nested too deeply, or refers to itself"}
     except ValueError as e:
         said = {"refused": excerpt(str(e), _LONGEST)}
     except (ArithmeticError, LookupError, TypeError, AttributeError, re.error) as e:

@@ -51,7 +51,7 @@ def _folded(path: Path) -> str:
 
 def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:
     if "\0" in written:
-        return Mistake(f"the output {written!r} holds a NUL character", None, "write a plain path")
+        return Mistake(f"the output {written!r} contains a NUL character", None, "write a plain path")
     # `..` goes by the words alone: what a link on the way would make of it is not asked.
     path = Path(os.path.abspath(cwd / written))  # noqa: PTH100
     inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)

@@ -80,7 +80,7 @@ def _leads_away(specification: Any, resource: Any) -> str:
             try:
                 resolved = resolver.lookup(reference)
             except (Unresolvable, ValueError):
-                return f"refers to `{excerpt(reference, 200)}`, which is not in the schema itself; nothing is fetched"
+                return f"refers to `{excerpt(reference, 200)}`, which is not in the schema itself; gradegate fetches nothing"
             left.append((specification.create_resource(resolved.contents), resolved.resolver))
         left += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return ""

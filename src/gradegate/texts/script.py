@@ -216,7 +216,7 @@ def _syntax(said: Any, code: str, parameters: tuple[str, ...]) -> ScriptError:
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
-        cure = "correct it; `await` stands in an `async` function alone: return the promise"
+        cure = "correct it; `await` works only in an `async` function: return the promise"
     return kind(f"it is no JavaScript: {said['text']}", said["line"], cure)
 
 
