@@ -234,7 +234,7 @@ def test_texts_outside_a_providers_config_show_no_variable_that_is_closed(gate, 
     assert CANARY not in json.dumps([body for _, body, _ in llm.requests]) + everything(ran)
     if "env.GH_PAT" in text and not {"metric", "y"} & set(json.dumps(edit(text)).split('"')):
         assert ran.code == 2
-        assert "GH_PAT, which is allowed only in a provider's config -> allow it: --allowed-env GH_PAT" in ran.err
+        assert "GH_PAT, allowed only in a provider's config -> allow it: --allowed-env GH_PAT" in ran.err
 
 
 def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):

@@ -67,7 +67,7 @@ def test_what_promptfoo_knows_is_passed_over(provider_id: str):
 
 def test_what_promptfoo_gives_the_model_is_a_mistake_where_it_is_not_had():
     for option in ({"mcp": {"enabled": True, "server": {}}}, {"functionToolCallbacks": {"f": "x"}}, {"dataSources": [{}]}):
-        with pytest.raises(ConfigError, match="gives the model something that gradegate does not provide"):
+        with pytest.raises(ConfigError, match="gives the model something that gradegate lacks"):
             build("openai:chat:m", {"apiKey": "k", **option})
     assert build("openai:chat:m", {"apiKey": "k", "mcp": {"enabled": False, "server": {}}, "tool_resources": {}})
 

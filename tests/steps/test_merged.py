@@ -222,7 +222,7 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert run.command("run", "c.yaml", "--shard", "9/8") == 2
     assert "is not the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
     assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
-    assert "is no folder with parts" in capsys.readouterr().err
+    assert "is not a folder with parts" in capsys.readouterr().err
 
 
 def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):

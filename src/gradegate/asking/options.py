@@ -110,9 +110,7 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
-            what = (
-                f"`{name}` of `{spec.id}` gives the model something that gradegate does not provide, so a different answer would be graded"
-            )
+            what = f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded"
             yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)")
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)

@@ -151,11 +151,7 @@ class Migration:
             self.left += before
             return ""
         self.left += after
-        why = (
-            "write the name of a model instead of MODEL"
-            if new == PLACEHOLDER
-            else "it is the model that answers; a different model is a better judge"
-        )
+        why = "write a model instead of MODEL" if new == PLACEHOLDER else "it is the model that answers; a different model judges better"
         self._tell(*([] if self.grader else [(_GRADES.format(new), origin, why)]))
         return new
 

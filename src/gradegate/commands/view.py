@@ -52,7 +52,7 @@ def _replaceable(page: Path) -> None:
     except (OSError, ValueError):
         return
     if not ours:
-        what = f"`{page}` is there already, and is no page of gradegate"
+        what = f"`{page}` exists already and is not a page of gradegate"
         raise ConfigError.at(what, None, "move it away, or name another with -o")
 
 

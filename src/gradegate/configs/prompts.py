@@ -32,7 +32,7 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
             if isinstance(label, str):
                 yield from prompts([entry], desk)
             else:
-                desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
+                desk.say(f"the label of the prompt `{text}` is not text", desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):

@@ -69,11 +69,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
                 found.share = float(text) / 100
                 if 0 < found.share < 0.01:
                     found.left.append(
-                        (
-                            key,
-                            f"`{key}: {text}` means {text} % in promptfoo, and now here, too",
-                            f"write `min-pass-rate: {text}` if you meant a share",
-                        )
+                        (key, f"`{key}: {text}` means {text} % in both tools", f"write `min-pass-rate: {text}` if you meant a share")
                     )
             elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
                 cure = "raise the first number of `runs` if that matters"
@@ -98,10 +94,4 @@ def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
         found.rename[key] = "paths"
     else:
-        found.left.append(
-            (
-                key,
-                f"`{text}` is not a pattern for `paths`",
-                f"give {_PATHS.kind.needs}, if other files count besides those that the config reads",
-            )
-        )
+        found.left.append((key, f"`{text}` is not a pattern for `paths`", f"give {_PATHS.kind.needs}, if other files count, too"))

@@ -123,9 +123,7 @@ class Names:
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):
                 cure = "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
-            self.closed[Mistake(f"{what} shows the environment's {name}, which is allowed only in a provider's config", origin, cure)] = (
-                None
-            )
+            self.closed[Mistake(f"{what} shows the environment's {name}, allowed only in a provider's config", origin, cure)] = None
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""

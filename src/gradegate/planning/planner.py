@@ -88,9 +88,7 @@ class Planner:
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
-            self.notes.append(
-                Note("where `runs` applies, `confirm: answers` works like `confirm: grader`: further runs are already new answers")
-            )
+            self.notes.append(Note("with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"))
         self.notes += (*checks.toothless(self.suite, jobs), *checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 

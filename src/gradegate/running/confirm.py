@@ -260,7 +260,7 @@ class Confirming:
             for prior in self._priors(number, self._histories.of(answer.place)).values() if _in_quarantine(answer) else ():
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
-                    cure = "mend it" if prior.fails else "remove the quarantine"
+                    cure = "fix it" if prior.fails else "remove the quarantine"
                     yield f"`{name(answer.row)}` is in quarantine but still counts, because it is not flaky: {what}: {cure}"
 
     # --- the base ---------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def _looked_at(function: str, *arguments: Any) -> Any:
 
 
 def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
-    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is no JavaScript."""
+    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
     said = _looked_at("check", text, parameters)
     if said["type"] == "thrown":
         raise _syntax(said, code, parameters)
@@ -217,7 +217,7 @@ def _syntax(said: Any, code: str, parameters: tuple[str, ...]) -> ScriptError:
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` works only in an `async` function: return the promise"
-    return kind(f"it is no JavaScript: {said['text']}", said["line"], cure)
+    return kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
 
 
 def _json(arguments: Any) -> str:
