@@ -114,7 +114,7 @@ def test_what_cannot_be_waited_for_is_a_mistake(line: str) -> None:
 
 
 def test_a_machines_credentials_are_never_asked_for() -> None:
-    with pytest.raises(ConfigError, match="never asked"):
+    with pytest.raises(ConfigError, match="never called"):
         read(["http://169.254.169.254/latest 5"], {})
 
 

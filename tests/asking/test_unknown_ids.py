@@ -114,4 +114,4 @@ def test_ids_with_commas_between_them_are_several(gate):
         check(ProviderSpec(written))
     config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "llm-rubric", "value": "a"}]}]}
     said = mistakes(gate(config, "--grader", "openai:chat:a,openai:chat:b"))
-    assert "`openai:chat:a,openai:chat:b` names 2 models in one id -> name each by itself" in said
+    assert "`openai:chat:a,openai:chat:b` names 2 models in one id -> name each model separately" in said

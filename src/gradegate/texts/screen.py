@@ -21,7 +21,7 @@ _LACKING = {
     "setInterval": _TIMER,
     "setImmediate": _TIMER,
     "process": ("reads the process or its environment", "put what it reads into `vars`"),
-    "Intl": ("needs the rules of a language", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
+    "Intl": ("needs language rules", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
