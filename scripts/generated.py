@@ -98,8 +98,8 @@ def from_deepeval() -> str:
 INDEX = """\
 # Assertions
 
-An assertion checks an answer or a whole conversation. It passes, fails, or is an error if there is no verdict. A check that exceeds a
-[limit](../limits.md), such as two seconds for a regular expression, is an error, too.
+An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict, as when a check exceeds a
+[limit](../limits.md). [Which assertion when](../which-assertion.md) helps to choose.
 
 ```yaml
 tests:
@@ -107,7 +107,7 @@ tests:
     assert:
       - {type: contains, value: '$500'}
       - {type: not-icontains, value: as an AI}
-      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7, weight: 2}
+      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7}
 ```
 """
 COMMON = """
@@ -122,7 +122,7 @@ COMMON = """
 | `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
 | `rubricPrompt` | our prompt | the prompt of the grader |
 
-CSV cells without a threshold (`similar:text`) take promptfoo's default for cells, which may differ.
+CSV cells without a threshold (`similar:text`) take promptfoo's default, which may differ.
 
 ## Opposites
 
@@ -149,7 +149,7 @@ may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_c
 - `contextTransform` on the assertion finds the texts in a JSON answer: `output.context`, `output.citations[0].text`,
   `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`; or in `context.vars` and `context.metadata`. Anything else runs as
   [JavaScript](../javascript.md).
-- No context is a mistake before the run if the config shows it, else an error.
+- No `context` is a mistake before the run if the config shows it. Otherwise, absent texts are an error.
 
 ## DeepEval options
 

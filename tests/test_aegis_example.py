@@ -46,7 +46,7 @@ def made(run, source):
 def gated(run):
     (step,) = [step["with"] for step in STEPS if step.get("uses", "").startswith("OWNER/gradegate")]
     replies = "scripted:examples/aegis/replies.yaml"
-    return run("-m", "gradegate", "run", step["config"], "-g", replies, "-o", step["output"])
+    return run("-m", "gradegate", "run", step["config"], "-g", replies, *(part for path in step["output"].split() for part in ("-o", path)))
 
 
 def test_a_hosted_run_is_a_gate_and_what_comes_of_it_is_one_again(run, tmp_path):

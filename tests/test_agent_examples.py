@@ -41,7 +41,7 @@ def test_an_agent_answers_without_keys_and_is_graded_without_its_code(name, tmp_
     (tmp_path / "answers.jsonl").rename(tmp_path / "recorded" / "answers.jsonl")
     shutil.rmtree(tmp_path / "sdk")
     llm.reply = lambda path, body: json.dumps({"pass": any(it in str(body) for it in agent["grader"]), "score": 1, "reason": "read"})
-    given = jobs["grade"]["steps"][-1]["with"]
+    given = next(step["with"] for step in jobs["grade"]["steps"] if step.get("id") == "gate")
     command = f"gradegate run {given['config']} --answers {given['answers']} --grader openai:chat:m -o r.json"
     ended = run(command, OPENAI_API_KEY="k", OPENAI_BASE_URL=llm.base)
     assert ended.returncode == 0, ended.stdout + ended.stderr

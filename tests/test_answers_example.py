@@ -56,7 +56,7 @@ def test_the_application_is_answered_without_keys_and_graded_without_its_code(ru
     (tmp_path / "answers.jsonl").rename(tmp_path / "recorded" / "answers.jsonl")
     (tmp_path / "examples" / "answers" / "app.py").write_text("raise SystemExit('the second job runs no code')")
     llm.reply = grader
-    step = jobs()["grade"]["steps"][-1]["with"]
+    step = next(step["with"] for step in jobs()["grade"]["steps"] if step.get("id") == "gate")
     ended = run(
         ["gradegate", "run", step["config"], "--answers", step["answers"], "--grader", "openai:chat:m", "-o", "r.json"],
         OPENAI_API_KEY="k",
@@ -79,6 +79,7 @@ def test_the_job_with_code_has_no_keys_and_the_job_with_keys_runs_none():
         "actions/checkout",
         "actions/download-artifact",
         "OWNER/gradegate",
+        "actions/upload-artifact",
     ]
     assert grade["needs"] == "answer"
 

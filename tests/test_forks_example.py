@@ -201,9 +201,10 @@ def test_the_stage_with_code_has_no_keys_and_the_stage_with_keys_has_no_code() -
         "actions/checkout",
         "actions/download-artifact",
         "OWNER/gradegate",
+        "actions/upload-artifact",
         "run",
     ]
-    checkout, download, _, status = GRADING["steps"]
+    checkout, download, _, _, status = GRADING["steps"]
     assert checkout["with"] == {"persist-credentials": False}
     assert download["with"]["path"].startswith("${{ runner.temp }}/")
     assert "${{" not in status["run"]

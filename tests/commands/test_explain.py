@@ -71,12 +71,12 @@ def test_a_case_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_several_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     said = told(capsys, "refund", code=2)
-    assert said.startswith("4 cases match; name one by its number: gradegate explain 1\n#1  failed  Refund after 30 days  ")
-    assert "\n#8  passed  Refund after 30 days, variant 3  openai:chat:gpt-5  Answer as the support desk\n" in said
+    assert said.startswith("4 cases match; name one by its number: gradegate explain 1\n#1  failed  Late refund  ")
+    assert "\n#8  passed  Late refund 3  openai:chat:gpt-5  Answer as the support desk\n" in said
 
 
 def test_a_whole_name_is_no_part_of_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, "REFUND after 30 days").startswith("#1 Refund after 30 days: failed")
+    assert told(capsys, "LATE refund").startswith("#1 Late refund: failed")
 
 
 def test_of_many_the_first_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def asked(*typed, **given):
             raise EOFError
         return lines.pop(0)
 
-    choices = completed(given, ask)
+    choices = completed(Choices(**given), given, ask)
     assert lines == []
     return choices, questions
 
@@ -37,6 +37,14 @@ def test_what_the_command_line_says_is_not_asked():
     choices, questions = asked("", template="rag", provider="openai:chat:m")
     assert choices == Choices("rag", "openai:chat:m", "openai:chat:m")
     assert questions == ["Which model grades? [openai:chat:m] "]
+
+
+def test_models_that_are_asked_at_once_are_named_with_the_variable_of_their_key():
+    choices, questions = asked("", "", "openai:chat:m", "", "MY_KEY", live=True)
+    assert choices == Choices("prompt", "openai:chat:m", "openai:chat:m", live=True, key="MY_KEY")
+    assert questions[2].startswith("The model is asked at once, so name one")
+    assert questions[-1] == "Which variable of the environment holds its key? [OPENAI_API_KEY] "
+    assert asked("", "openai:chat:m", "", "", live=True)[0].key == ""
 
 
 def test_an_id_that_nobody_serves_is_asked_again_with_what_helps():

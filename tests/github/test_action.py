@@ -77,7 +77,7 @@ def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_re
     llm.reply = answers("A")
     action.run(comment_key="nightly", output="out.html\nagent.md")
     (comment,) = action.github.comments
-    mark, first = comment["body"].splitlines()[:2]
+    mark, _, _, first = comment["body"].splitlines()[:4]
     head = action.payload["pull_request"]["head"]["sha"]
     assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
     run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"

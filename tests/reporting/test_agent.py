@@ -31,7 +31,7 @@ def written(decision: Decision) -> str:
 
 def test_an_agent_reads_what_was_expected_what_came_where_and_how_to_ask_again() -> None:
     text = written(mixed())
-    assert "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Refund after 30 days\nasked: May I return a kettle" in text
+    assert "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Late refund\nasked: May I return a kettle" in text
     assert "expected: Returns are taken for 30 days.\n" in text
     assert "asked (turn 4): Where does my parcel go?\ngot (turn 4): To Bergen." in text
     assert "The commands need these environment variables: OPENAI\\_API\\_KEY." in text

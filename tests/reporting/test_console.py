@@ -41,7 +41,7 @@ def test_the_reason_of_a_block_is_on_the_last_screen() -> None:
     seen = last_screen(text).replace("\n", "")
     assert "rule facts (blocking): missed; 86.6% passed (260 of 300); required: at least 90% pass" in seen
     assert "rule regressions (blocking): missed; 30 new failures" in seen
-    assert "blocked by Delivery abroad, Broken on arrival, Change of address and 37 more: the list is above" in seen
+    assert "blocked by Delivery abroad, Broken on arrival, New address and 37 more: the list is above" in seen
     assert "written: results.json, junit.xml" in seen
     assert "300 cases: 260 passed, 40 failed." in seen
     assert seen.endswith("Blocked: 30 new failures in 300 cases; see results.json")
@@ -63,7 +63,7 @@ def test_a_list_of_what_did_not_pass_stands_before_the_evidence() -> None:
     entries = [line for line in listed if line.startswith("  ")]
     assert len(entries) == 9  # of one assertion and reason each
     assert all(len(line) <= 80 and "evals/support.yaml:" in line for line in entries)
-    assert entries[0].startswith("  Delivery abroad and 6 further cases · evals/support.yaml:32 · factuality: Th")
+    assert entries[0].startswith("  Delivery abroad and 6 further cases · evals/support.yaml:32 · factuality: Sa")
     assert sum(line.startswith("FAILED  ") for line in text) == 9
     assert "  asked: Do you deliver to Norway, and what does it cost?" in text
     few = shown(screens.many(), View(evidence=5)).split("\n")

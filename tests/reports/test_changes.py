@@ -33,6 +33,7 @@ def only_changed(decision: Decision) -> Decision:
 def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     text = written(name, samples.weakened())
     lines = [line for line in text.splitlines() if line not in ("", ">")]
+    assert lines.pop(1).startswith(CONFIG)
     assert lines[0].startswith("### ⚠️ gradegate: PASSED")
     assert lines[1:3] == ["> [!WARNING]", "> **This pull request weakens its own gate in 3 places**"]
     assert [line.split(":")[0] for line in lines[3:6]] == ["> - removed", "> - weaker", "> - changed"]

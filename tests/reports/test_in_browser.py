@@ -1,14 +1,18 @@
-"""The page in a browser: it does what it says, forbids all else, and axe-core finds no serious fault in it."""
+"""The page in a browser: it does what it says, forbids all else, and axe-core finds no fault in it."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gradegate.reporting.report import REPORTS
-from gradegate.values.result import Decision
+from gradegate.values.result import Decision, Outcome
 from support import chromium, samples, screens, showcase
+from support.pages import looks_on_github
 
+ROOT = Path(__file__).resolve().parents[2]
 MISSING = chromium.missing("npm")
 pytestmark = [
     pytest.mark.slow,
@@ -33,6 +37,13 @@ def html(decision: Decision) -> str:
     return report.render(decision, screens.LINKS).text
 
 
+def on_paper(page: str) -> str:
+    """The page with the style that it has when it is printed."""
+    assert page.count("@media print") == 1
+    page = page.replace("@media print", "@media all").replace("@media screen", "@media speech")
+    return page.replace("style-src", "x-style-src").replace("default-src 'none'; ", "")  # which name the style by its hash
+
+
 def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> object:
     """What the steps of a test leave, once the page has loaded."""
     file = folder / "page.html"
@@ -43,20 +54,48 @@ def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> objec
     return chromium.said(document, "left")
 
 
-@pytest.mark.parametrize("flags", [(), (chromium.DARK,), ("--window-size=500,900",)], ids=["light", "dark", "narrow"])
-def test_axe_finds_no_serious_fault(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    unfolded = html(showcase.showcase()).replace("<details", "<details open")
-    assert chromium.faults(unfolded, tmp_path, *flags) == []
+@pytest.mark.parametrize("scheme", [chromium.LIGHT, chromium.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("view", ["desktop", "narrow", "paper"])
+def test_axe_finds_no_fault(tmp_path: Path, scheme: str, view: str) -> None:
+    page = html(showcase.showcase()).replace("<details", "<details open").replace("content-visibility: auto", "")
+    window = "--window-size=1280,900" if view == "desktop" else "--window-size=500,900"
+    assert chromium.faults(on_paper(page) if view == "paper" else page, tmp_path, scheme, window) == []
 
 
 @pytest.mark.parametrize("make", [showcase.showcase, screens.inconclusive, screens.not_run])
-def test_axe_finds_no_serious_fault_in_pages_as_they_open(tmp_path: Path, make: Callable[[], Decision]) -> None:
+def test_axe_finds_no_fault_in_pages_as_they_open(tmp_path: Path, make: Callable[[], Decision]) -> None:
     assert chromium.faults(html(make()), tmp_path) == []
 
 
 def test_axe_would_find_one(tmp_path: Path) -> None:
     (found,) = chromium.faults(html(screens.not_run()).replace("<main>", "<main><img>"), tmp_path)
     assert found.startswith("image-alt: ")
+
+
+def test_nothing_is_cut_or_folded_on_paper_that_did_not_pass(tmp_path: Path) -> None:
+    steps = (
+        "const seen=(selector)=>[...document.querySelectorAll(selector)].map(e=>e.checkVisibility());"
+        "const wide=[...document.querySelectorAll('main *')].filter(e=>e.getBoundingClientRect().right>innerWidth+1);"
+        "leave('left',{hidden:seen('.case:not(.pass) :is(dd,.claims p):not(.fold *), .scores td').filter(s=>!s).length,"
+        "folded:seen('.case.pass dd, form, .fold').filter(Boolean).length,wide:wide.length,"
+        "ink:[getComputedStyle(document.body).color,getComputedStyle(document.body).backgroundColor]});"
+    )
+    assert ran(tmp_path, on_paper(html(showcase.showcase())), steps, "--window-size=720,900", chromium.DARK) == {
+        "hidden": 0,
+        "folded": 0,
+        "wide": 0,
+        "ink": ["rgb(0, 0, 0)", "rgb(255, 255, 255)"],
+    }
+
+
+@pytest.mark.parametrize("name", ["comment-12-mixed", "comment-300-with-40-failures"])
+def test_a_comment_is_read_without_much_scrolling(tmp_path: Path, name: str) -> None:
+    page = looks_on_github(screens.screens()[f"{name}.md"])
+    steps = "leave('left',[document.body.scrollHeight,document.body.innerText]);"
+    height, sight = ran(tmp_path, page, steps, "--window-size=1012,900")  # type: ignore[misc]
+    assert height <= (900 if "12" in name else 1000)
+    failed = [row for row in screens.DECISIONS[name.removeprefix("comment-")]().run.rows if row.outcome is not Outcome.PASS]
+    assert [row.output for row in failed if not row.turns and row.output not in sight] == []
 
 
 def test_dark_is_dark(tmp_path: Path) -> None:
@@ -109,7 +148,7 @@ def test_a_hostile_page_runs_nothing_but_our_script(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wider_than_a_telephone(tmp_path: Path) -> None:
-    page = html(showcase.showcase()).replace("<details", "<details open")
+    page = html(showcase.showcase()).replace("<details", "<details open").replace("content-visibility: auto", "")
     (tmp_path / "inner.html").write_text(page, encoding="utf-8")
     frame = (
         '<html><head></head><body style="margin:0"><iframe src="inner.html" style="width:400px;height:900px;border:0"></iframe>'
@@ -129,3 +168,9 @@ def test_without_scripts_every_case_is_there(tmp_path: Path) -> None:
 
 def test_a_missing_browser_is_a_fault_in_ci() -> None:
     assert not MISSING, f"{MISSING} -> .ci/run installs them"
+
+
+def test_the_pictures_show_what_is_there() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "pictures.py", "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "the pictures show what is there\n")
+    assert sum(path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()) < 1_500_000

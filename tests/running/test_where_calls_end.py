@@ -107,7 +107,7 @@ def test_calls_that_confirm_one_of_them_block(gate, llm):
         llm.reply = lambda path, body: flips.BAD
         ran = gate(flips.suite(llm.spec(), 8), "--max-calls", "17", "-j", at_once, confirm="")
         assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (1, ["fail"] * 8)
-        assert "7 cases failed once and were not asked again" in ran.results["reason"]
+        assert "7 cases failed once and were not re-asked" in ran.results["reason"]
 
 
 @pytest.mark.parametrize("most", [14, 26])

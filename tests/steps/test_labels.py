@@ -32,7 +32,18 @@ def test_all_mistakes_are_said_together_with_those_of_the_config(calibrate, llm)
     labels = lines(label("a", description="nobody"), "{", label("a", "maybe"), label("a", assertion="llm-rubrik"))
     ran = calibrate(config(llm, broken), labels)
     assert (ran.code, llm.requests) == (2, [])
-    for said in ("labels.jsonl:1: ", "labels.jsonl:2: ", "labels.jsonl:3: ", "c.yaml:", "4 mistakes"):
+    for said in ("labels.jsonl:1: ", "labels.jsonl:2: ", "labels.jsonl:3: ", "c.yaml:", "6 mistakes"):
+        assert said in ran.err
+
+
+def test_all_slips_of_one_line_are_said_together(calibrate, llm):
+    ran = calibrate(config(llm, case("case", RUBRIC)), lines(label("a", "maybe", description="nobody", assertion="llm-rubrik")))
+    assert (ran.code, llm.requests) == (2, [])
+    for said in (
+        "`label` must be",
+        "the config has no case `nobody`",
+        'no case has an assertion `llm-rubrik` -> did you mean "llm-rubric"?',
+    ):
         assert said in ran.err
 
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from html.parser import HTMLParser
+from pathlib import Path
 
 import cmarkgfm
 from cmarkgfm.cmark import Options
@@ -14,6 +15,7 @@ BREAK = "\u200b"  # ours: keeps words apart that GitHub would link
 LIVE = re.compile(r"@\w|#\d|[a-z]-\d|ghsa-\w|(?<![^\W_])[0-9a-f]{7,40}(?![^\W_])|:[\w+-]+:|\$.+\$", re.IGNORECASE)
 # Signs of numbers and verses that are drawn, though they are "format" to Unicode.
 DRAWN = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+SIGNS = {"❌": ("no", "✘"), "✅": ("yes", "✔"), "❔": ("open", "?"), "⚠️": ("warn", "⚠")}
 VOID = {"br", "meta", "hr", "img", "input", "link", "base"}
 
 
@@ -80,8 +82,20 @@ class Page(HTMLParser):
 
 def on_github(markdown: str) -> Page:
     """A comment or a summary as GitHub renders it, raw HTML included."""
-    options = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
-    return Page(cmarkgfm.github_flavored_markdown_to_html(markdown, options))
+    return Page(_rendered(markdown))
+
+
+def _rendered(markdown: str) -> str:
+    return str(cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES))
+
+
+def looks_on_github(markdown: str) -> str:
+    """A page for a browser that looks nearly as GitHub's. Machines without coloured signs draw ours."""
+    body = re.sub(r"<blockquote>\s*<p>\[!WARNING\]\s*", '<blockquote class="warning"><b>⚠️ Warning</b><p>', _rendered(markdown))
+    for sign, (kind, drawn) in SIGNS.items():
+        body = re.sub(f"{sign}(\xa0[^\\s<]+)?", rf'<span class="sign"><i class="{kind}">{drawn}</i>\1</span>', body)
+    style = Path(__file__).with_name("github.css").read_text(encoding="utf-8")
+    return f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>.</title><style>{style}</style></head><body>{body}</body></html>'
 
 
 def hiding(text: str, allowed: Iterable[str] = "\n\t" + BREAK) -> list[str]:

@@ -49,7 +49,7 @@ def _grade(outcome: Outcome, line: int, kind: str = "factuality", status: str = 
 
 
 def _row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
-    name, asked, _ = TOPICS[number % len(TOPICS)]
+    name, asked, *_ = TOPICS[number % len(TOPICS)]
     count = number // len(TOPICS)
     given = {
         "suite": CONFIG,
@@ -60,7 +60,7 @@ def _row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
         "case": number,
         **more,
     }
-    return samples.row(f"{name}, variant {count + 1}" if count else name, outcome, *grades, **given)
+    return samples.row(f"{name} {count + 1}" if count else name, outcome, *grades, **given)
 
 
 def passing(number: int, status: str = "ok") -> Row:
@@ -69,10 +69,8 @@ def passing(number: int, status: str = "ok") -> Row:
 
 
 def failing(number: int, status: str = NEW_FAILURE) -> Row:
-    _, _, said = TOPICS[number % len(TOPICS)]
-    reason = f"The answer promises what the desk does not: the reference says “{said}” and the answer says the opposite."
+    *_, said, answer, reason = TOPICS[number % len(TOPICS)]
     wrong = _grade(Outcome.FAIL, 24 + 8 * number, status=status, value=said, score=0.0, threshold=0.5, reason=reason)
-    answer = "Of course! That is always possible, at no cost, for as long as you like. Is there anything else?"
     return _row(number, Outcome.FAIL, wrong, output=answer, usage=samples.TARGET)
 
 
@@ -94,7 +92,13 @@ def wordy(number: int) -> Row:
     good = _grade(Outcome.PASS, 24 + 8 * number, status="ok", score=1.0)
     reason = "The answer takes 74 words for a yes."
     long = _grade(Outcome.FAIL, 25 + 8 * number, "llm-rubric", value="At most 40 words", blocking=False, score=0.4)
-    return _row(number, Outcome.PASS, good, replace(long, threshold=0.8, reason=reason), output="Yes, " + "really " * 70)
+    return _row(
+        number,
+        Outcome.PASS,
+        good,
+        replace(long, threshold=0.8, reason=reason),
+        output="Yes, and thank you for asking. " + "It is a pleasure to help with that. " * 8,
+    )
 
 
 def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
@@ -132,6 +136,12 @@ def many() -> Decision:
     return decided(rows)
 
 
+def beside_the_base() -> Decision:
+    """Failures that the base has, too, and two that the pull request mends."""
+    rows = [failing(0, PRE_EXISTING), failing(1, PRE_EXISTING), failing(3, PRE_EXISTING), passing(2, FIXED), passing(4, FIXED)]
+    return decided([*rows, *map(passing, range(5, 12))], (replace(RULES[0], min_pass_rate=0.7), RULES[1]))
+
+
 def weakened() -> Decision:
     """All passes, after the pull request took from its gate."""
     made = decided([passing(number) for number in range(12)])
@@ -163,6 +173,7 @@ def untouched() -> Decision:
 DECISIONS: Mapping[str, Callable[[], Decision]] = {
     "12-mixed": mixed,
     "300-with-40-failures": many,
+    "base-comparison": beside_the_base,
     "weakened-gate": weakened,
     "inconclusive": inconclusive,
     "not-run": not_run,

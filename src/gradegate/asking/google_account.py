@@ -38,7 +38,7 @@ _ACCOUNT = re.compile(r"https://iamcredentials\.googleapis\.com/v1/projects/-/se
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
 _LARGEST = 65_536  # bytes
 _SECONDS = range(600, 43_201)
-_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/keys.md)"
+_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Federation:
             return None
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
-            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
+            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
             raise setting.keyless("", cure, str(setting.spec.config.get("apiKeyEnvar") or keys[0]))
         if not own:
             raise strayed(setting, f"tokens of {self.vendor} go", url, static)

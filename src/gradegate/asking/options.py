@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gradegate.asking.provider import Build, split_id
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import table
 from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
@@ -45,10 +45,16 @@ def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
         return ()
     sent = "; `passthrough` sends further options to the vendor" if "passthrough" in known else ""
     return tuple(
-        Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{sent}", spec.origin)
+        Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{sent}", _place(spec, name))
         for name in spec.config
         if _is_free(name, known) and name not in PARAMETERS
     )
+
+
+def _place(spec: ProviderSpec, option: str) -> Origin:
+    """The line of an option, else that of its provider."""
+    found = spec.places.get(option, spec.origin)
+    return found if found.line else spec.origin
 
 
 def _wrong_values(spec: ProviderSpec, known: Sequence[str], build: Build) -> Iterator[Mistake]:
@@ -63,7 +69,7 @@ def _wrong_values(spec: ProviderSpec, known: Sequence[str], build: Build) -> Ite
         kind, *limits = forms[option].split()
         form = _NAMES[kind] + "".join(f" {word} {limit}" for word, limit in zip(("from", "to"), limits, strict=False))
         if not _fits(value, kind, *map(float, limits)):
-            yield Mistake(f"`{name}` of `{spec.id}` is not {form}", spec.places.get(place, spec.origin), "write one, or leave it out")
+            yield Mistake(f"`{name}` of `{spec.id}` is not {form}", _place(spec, place), "write one, or leave it out")
 
 
 def _fits(value: object, kind: str, least: float = -math.inf, most: float = math.inf) -> bool:
@@ -105,13 +111,15 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
         return
     for name in _MAPPINGS:
         if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
-            yield Mistake(f"`{name}` of `{spec.id}` is not a mapping", spec.origin, "write `name: text` below it, a line each")
+            yield Mistake(f"`{name}` of `{spec.id}` is not a mapping", _place(spec, name), "write `name: text` below it, a line each")
     for name in spec.config:
         if name in unsupported:
-            yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
+            yield Mistake(f"`{name}` of `{spec.id}` is not supported", _place(spec, name), unsupported[name])
         elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
             what = f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded"
-            yield Mistake(what, spec.origin, "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)")
+            yield Mistake(
+                what, _place(spec, name), "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)"
+            )
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
             if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:
@@ -119,4 +127,4 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
             if likely or _WAY.search(name):
                 listed = "its options are " + ", ".join(sorted(set(known))) if known else "it takes no options"
                 what = f"`{spec.id}` has no option `{name}`"
-                yield Mistake(what, spec.origin, f'did you mean "{likely}"?' if likely else listed)
+                yield Mistake(what, _place(spec, name), f'did you mean "{likely}"?' if likely else listed)

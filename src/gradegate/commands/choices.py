@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,8 @@ class Choices:
     action: str = ACTION
     workflow: bool = True
     config: bool = True  # False: the config is there, and a workflow is written for it
+    live: bool = False  # the models are asked at once, and the config has them asked
+    key: str = ""  # the variable that holds the key, where that is not the vendor's own
 
     @property
     def target(self) -> str:
@@ -50,6 +53,17 @@ class Choices:
     def judge(self) -> str:
         """Who grades, as an id."""
         return self.grader or (PLACEHOLDER if is_address(self.target) else self.target)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The models, by the option that names them."""
+        target = {} if self.template == "answers" or is_address(self.target) else {"--provider": self.target}
+        return {**target, "--grader": self.judge}
+
+    def key_of(self, id_: str) -> str:
+        """The variable that the config names for a model: that of the first one, and of its vendor's others."""
+        vendor = next(iter(self.asked.values())).partition(":")[0]
+        return self.key if id_.partition(":")[0] == vendor else ""
 
 
 def is_address(id_: str) -> bool:
@@ -88,6 +102,13 @@ def check(choices: Choices) -> None:
     mistakes = [Mistake(f"--{option} {named[option]}{told[0]}", None, told[1]) for option, told in found.items() if told]
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
+    if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):  # it may be the key itself, and is not repeated
+        cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
+        mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
+    for option, id_ in choices.asked.items() if choices.live else ():
+        if id_.endswith(f":{unknown_ids.PLACEHOLDER}"):
+            what, cure = f"--live asks `{id_}`, which names no model yet", f"give {option} VENDOR:NAME, as the vendor lists it"
+            mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         mistakes.append(Mistake(f"--action {choices.action!r} names no commit", None, cure))

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from gradegate.access.environment import Environment
-from gradegate.asking import unknown_ids
-from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
+from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check
 from gradegate.commands.outlook import runner
-from gradegate.commands.questions import Ask, completed
+from gradegate.commands.questions import Ask, completed, variables_of
 from gradegate.commands.starter_files import CONFIG, Ground, files, ground
-from gradegate.errors import Origin
-from gradegate.files.creating import create
+from gradegate.files.creating import check_free, create
 from gradegate.files.replacing import Place
-from gradegate.files.workspace import Workspace
-from gradegate.http.client import Client
-from gradegate.planning.bind import Binder
-from gradegate.steps.preparation import prepare_without_keys, with_stand_ins
+from gradegate.steps.preparation import prepare_without_keys
 from gradegate.values.settings import Settings, graders
-from gradegate.values.suite import ProviderSpec, Suite
 
 _THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
 _ABOUT = {
@@ -33,27 +25,30 @@ _ABOUT = {
 }
 
 
-def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, ask: Ask | None) -> Iterator[str]:
+def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, live: bool, ask: Ask | None) -> Iterator[str]:
     """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
 
+    ``live``: the models are asked first, and a ProviderError is raised where one does not reply.
     Without ``config`` there is one, and nothing is asked either.
     """
-    choices = completed(dict(given), ask) if ask and config else Choices(**given)  # type: ignore[arg-type]
-    choices = replace(choices, workflow=workflow, config=config)
+    started = Choices(**given, workflow=workflow, config=config, live=live)
+    choices = completed(started, given, ask) if ask and config else started
     check(choices)
     where = ground(cwd, choices.folder)
-    made = files(choices, where, _keys(choices, Workspace(where.root)) if config else ((), _keys_of_config(choices, where)))
-    create(made, {Place(where.cwd, (*where.folder, CONFIG)): _THERE})
+    keys = {"--grader": _keys_of_config(choices, where)} if not config else {}
+    keys |= {option: variables_of(id_, option, choices.key_of(id_)) for option, id_ in choices.asked.items() if config}
+    made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]))
+    cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}
+    if live:
+        from gradegate.commands.first_calls import record
+
+        check_free(made, cures)  # before anything is paid for
+        made, lines = record(made, where.folder)
+        yield from lines
+    create(made, cures)
     yield from _written(made, where)
     yield from [] if ask or not config else _defaults(choices, given)
     yield from _next(choices, where)
-
-
-def _keys(choices: Choices, workspace: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables of target and grader. Raises ConfigError for one that nobody serves."""
-    asked = choices.template != "answers" and not is_address(choices.target)
-    target = variables_of(choices.target, workspace, "--provider") if asked else ()
-    return target, variables_of(choices.judge, workspace, "--grader")
 
 
 def _keys_of_config(choices: Choices, where: Ground) -> tuple[str, ...]:
@@ -91,7 +86,10 @@ def _next(choices: Choices, where: Ground) -> Iterator[str]:
     plain = f"./{path}" if path.startswith("-") else path  # which is no option
     folder = f" {shlex.quote(plain)}" if path else ""
     yield "Next:"
-    if choices.config:
+    if choices.live:
+        yield f"  gradegate run{folder} --provider scripted:recorded/answers.yaml --grader scripted:recorded/grades.yaml  # needs no key"
+        yield f"  gradegate run{folder}  # asks the models"
+    elif choices.config:
         yield f"  gradegate run{folder}  # passes; answers and grades are recorded, so it takes no key"
     else:
         yield f"  gradegate validate{folder}  # what a run takes"
@@ -102,20 +100,8 @@ def _next(choices: Choices, where: Ground) -> Iterator[str]:
 
 def _left(choices: Choices, where: Ground) -> Iterator[str]:
     """What nobody but its owner can do."""
-    if choices.config:
+    if choices.config and not choices.live:
         own = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
         yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}"
     if choices.workflow and choices.action == ACTION:
         yield "  put the commit of a release of gradegate into the workflow"
-
-
-def variables_of(id_: str, workspace: Workspace, option: str) -> tuple[str, ...]:
-    """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
-    named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
-    spec = ProviderSpec(id_ if named == id_ else f"{named}any", origin=Origin(option))
-
-    def build(keys: dict[str, str]) -> None:
-        suite = Suite(option, env=Environment(keys))
-        Binder(suite, workspace, workspace.root, Client(environ={}), {}).provider(spec)
-
-    return tuple(sorted(with_stand_ins(build)[1]))

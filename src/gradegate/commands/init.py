@@ -7,12 +7,12 @@ import sys
 from collections.abc import Mapping
 
 from gradegate.commands.choices import TEMPLATES
-from gradegate.commands.telling import complain, here
-from gradegate.deciding.exit import MISTAKE, PASS
-from gradegate.errors import ConfigError
+from gradegate.commands.telling import complain, here, say
+from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS
+from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.values.figures import many
 
-ABOUT = "write a first config and a workflow; makes no call"
+ABOUT = "write a first config and a workflow; makes no call without --live"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +21,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", choices=tuple(TEMPLATES), help="what is tested; default prompt")
     parser.add_argument("--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL")
     parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the model that answers")
+    of_config = parser.add_mutually_exclusive_group()
+    of_config.add_argument("--live", action="store_true", help="ask the models the first case, and record what they reply")
+    parser.add_argument("--key", metavar="NAME", help="the variable that holds the key, where it is not the vendor's own")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
-    parser.add_argument("--only-workflow", action="store_true", help="write only a workflow, for a config that exists")
+    of_config.add_argument("--only-workflow", action="store_true", help="write only a workflow, for a config that exists")
     parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
     parser.add_argument("-y", "--yes", action="store_true", help="ask no questions; use the defaults")
     parser.add_argument("--from-pr", action="store_true", help="write nothing; show what the workflows do on a pull request")
@@ -30,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    names = ("folder", "template", "provider", "grader", "action")
+    names = ("folder", "template", "provider", "grader", "action", "key")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if empty := [name for name, value in given.items() if not value]:  # a variable of the shell that is not set
         shown = " and ".join(name if name == "folder" else f"--{name}" for name in empty)
@@ -38,12 +41,15 @@ def run(args: argparse.Namespace) -> int:
     if args.from_pr:
         return _from_pr(given)
     from gradegate.commands.first_gate import begin
-    from gradegate.reporting.commands import harmless
 
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     ask = _ask if on_terminal and not args.yes else None
-    for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, ask=ask):
-        print(harmless(line))
+    try:
+        for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=ask):
+            say(line)
+    except ProviderError as e:
+        complain(f"{e} -> nothing was written")
+        return MISTAKE if e.trouble is Trouble.SETUP else INCONCLUSIVE
     return PASS
 
 

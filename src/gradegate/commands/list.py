@@ -47,4 +47,4 @@ def summary(plugin: Any) -> str:
     """What a plug-in says of itself, else the first line of its docstring."""
     if isinstance(text := getattr(plugin, "summary", None), str):
         return text
-    return str(plugin.__doc__ or "").strip().splitlines()[0] if plugin.__doc__ else ""
+    return str(plugin.__doc__).strip().splitlines()[0].replace("``", "`") if plugin.__doc__ else ""

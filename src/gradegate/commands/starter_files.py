@@ -17,6 +17,7 @@ from gradegate.files.replacing import Place
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
 LONGEST = 50  # letters of a folder in the name of its workflow
+_LIVE = re.compile(r"^( *)# LIVE.*\n.*scripted:.*\n((?:\1# .*\n)+)", re.MULTILINE)  # what is recorded, and what takes its place
 _SUFFIX = ".template"  # of a program, so that no tool takes it for one of ours
 
 
@@ -71,7 +72,8 @@ def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[s
     for path in sorted(folder.rglob("*.*"), key=_config_first) if choices.config else ():
         name = path.relative_to(folder).as_posix().removesuffix(_SUFFIX)
         parts = (*where.folder, *name.split("/"))
-        made[Place(where.cwd, parts)] = _filled(path, values)
+        text = _filled(path, values)
+        made[Place(where.cwd, parts)] = _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text) if choices.live else text
     if choices.workflow:
         own = _TEMPLATES / f"workflow-{choices.template}.yml"
         path = own if own.exists() else _TEMPLATES / "workflow.yml"
@@ -86,12 +88,15 @@ def _config_first(path: Path) -> tuple[bool, Path]:
 def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[str, str]:
     """What stands in the templates for what."""
     both = sorted({*keys[0], *keys[1]})
+    named_keys = (choices.key_of(id_) for id_ in (choices.target, choices.judge))
+    target_key, grader_key = (f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys)
     quoted = _quoted(where.below)
     named = {"provider": choices.provider, "grader": choices.grader}  # inputs, for a config that is there
     models = "".join(f"{name}: {_quoted(id_)}\n          " for name, id_ in named.items() if id_)
     return {
         "PROVIDER": choices.target,
-        "GRADER": choices.judge,
+        "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}' if grader_key else f'"{choices.judge}"',
+        "ACCESS": target_key,
         "TARGET_NEEDS": needs(keys[0]),
         "GRADER_NEEDS": needs(keys[1]),
         "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
@@ -104,7 +109,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "ANSWERS": _quoted(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
         "UP": "../" * len(where.below.split("/")) if where.below else "",
         "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
-        "ENV": "\n        ".join(_env(both, "; only needed once models are asked" if choices.config else "")),
+        "ENV": "\n        ".join(_env(both, "; only needed once models are asked" if choices.config and not choices.live else "")),
     }
 
 

@@ -375,5 +375,5 @@ def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     """What is wrong with a value, and what to write."""
-    what, cure = wrong(detail, share=name in _SHARES)
+    what, cure = wrong(detail, share=name in _SHARES, name=name)
     return Mistake(f"`{name}` {what}", origin, cure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,8 +19,7 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
 
     ``cures`` say of places what to do where something is there, if not ``MOVE``.
     """
-    if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
-        raise ConfigError(*dict.fromkeys(mistakes))
+    check_free(files, cures)
     folders = [folder for place in files for folder in list(_steps(place))[:-1] if not os.path.lexists(folder)]
     made: list[Path] = []
     try:
@@ -41,6 +40,12 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
         raise ConfigError.at(what, None, "nothing was left behind; correct that, and start again") from e
     finally:  # also when it is interrupted
         _remove(made, folders)
+
+
+def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None) -> None:
+    """Raise ConfigError with everything that is in the way."""
+    if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
+        raise ConfigError(*dict.fromkeys(mistakes))
 
 
 def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:

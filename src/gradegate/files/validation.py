@@ -29,13 +29,14 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 # A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
 _AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)  # 1,000 may be a thousand, or one
+_SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
 
-def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
+def wrong(detail: Mapping[str, Any], share: bool = False, name: str = "") -> tuple[str, str]:
     """``must be at most 1, not 95`` and ``write 0.95``, of one of pydantic's errors.
 
-    ``share`` says that the value is one from 0 to 1, where the error does not.
+    ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.
     """
     context, value = detail.get("ctx", {}), detail.get("input")
     if detail["type"] == "value_error":  # our own words
@@ -51,6 +52,9 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
         choices = re.findall(r"'([^']*)'", context["expected"])
         need, cure = context["expected"], (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
+        place = re.search(r"line (\d+) column (\d+)", detail["msg"]) if detail["type"] == "json_invalid" else None
+        if place:
+            return f"is no JSON from line {place[1]}, column {place[2]} on", "correct it"
         text = detail["msg"].removeprefix("Input ")
         return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
@@ -59,6 +63,8 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
     number = ".".join(filter(None, amount.groups())) if amount else ""
     if number and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
+    if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):  # of `latency`, as promptfoo has it
+        cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
     meant = as_share(value) if share or context.get("le") == 1 or context.get("lt") == 1 else None
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
 

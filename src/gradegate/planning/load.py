@@ -24,6 +24,7 @@ from gradegate.grading.scalars import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.processes.program import is_javascript
+from gradegate.registry import suggest
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 
@@ -101,12 +102,15 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
     if not settings.variables:
         return suite
     given, notes = settings.variables, [*suite.notes]
-    texts = repr((suite.prompts, suite.cases, suite.targets))
+    # A default test may have taken over what the command line gives.
+    own = [{name: value for name, value in case.vars.items() if value != given.get(name)} for case in suite.cases]
+    texts = repr((suite.prompts, suite.targets, [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)]))
     for name in given:  # what changes nothing is said; code in files of its own may use any
-        if suite.cases and all(name in case.vars for case in suite.cases):
+        if suite.cases and all(name in set_ for set_ in own):
             notes.append(Note(f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"))
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
-            notes.append(Note(f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"))
+            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
+            notes.append(Note(f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`" + (f"; {cure}" if cure else "")))
     return replace(suite, notes=tuple(notes), cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
 
 

@@ -14,7 +14,7 @@ from gradegate.errors import Mistake, Origin
 from gradegate.grading.grader import GRADERS
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
-from gradegate.registry import suggest
+from gradegate.registry import near
 from gradegate.texts.prompt import stays, unknown
 from gradegate.texts.template import TemplateError, environment, needs
 from gradegate.values.conversation import CONVERSATION
@@ -47,6 +47,7 @@ class Names:
 
     defined: set[str]  # by any test of the suite
     env: Environment = Environment()
+    given: frozenset[str] = frozenset()  # by the command line
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
     places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = field(default_factory=dict)
     left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
@@ -134,10 +135,10 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which no test defines"
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
-                    cure = (
-                        suggest(name, {*self.defined, *place.added} - {name})
-                        or f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
-                    )
+                    likely = near(name, {*self.defined, *place.added} - {name})
+                    meant = f"<--var {name}=...>" if likely in self.given else f'"{likely}"'
+                    added = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
+                    cure = f"did you mean {meant}?" if likely else added
                     cure = _RUBRIC if name == "value" and "rubric" in place.added else cure
                     yield Mistake(what, place.origin, cure)
 

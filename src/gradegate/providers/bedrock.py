@@ -44,7 +44,7 @@ VENDOR = Vendor(
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
 _PLACES = "us us-gov eu apac au jp ca in sa global".split()  # of inference profiles, before the model
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
-_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md)"
+_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 
 
 class Bedrock(ChatModel):

@@ -39,7 +39,7 @@ VENDOR = Vendor(
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
 _PROMPTFOOS = {"max_tokens": "maxOutputTokens", "top_p": "topP", "top_k": "topK", "stop_sequences": "stopSequences"}
-_SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/keys.md), and no key is kept"
+_SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
 
 
 class Vertex(ChatModel):

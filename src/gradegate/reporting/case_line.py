@@ -54,7 +54,7 @@ def line(finding: Finding, scope: Scope, width: Width) -> tuple[str, ...]:
     told, (kind, reason) = exchange(row, grade), why(finding, width.why)
     named = [f"**{line_of(it, scope)}**" for it in (row, *finding.alike[: _NAMED - 1])]
     more = 1 + len(finding.alike) - len(named)
-    case = ", ".join(named) + (f" and {many(more, 'more case')}" if more else "")
+    case = (f"{many(len(named) + more, 'case')}: " if finding.alike else "") + ", ".join(named) + (", …" if more else "")
     about = [code(row.provider, 60)] if scope.providers else []
     about += [inline(row.prompt_label, 50)] if scope.prompts else []
     about += [f"turn {told.turn}"] if told.turn else []

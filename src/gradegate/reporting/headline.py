@@ -21,29 +21,29 @@ _FIXED = 5  # fixed cases that are named
 
 
 def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "", what: str = "") -> str:
-    """The first line: ``outcome`` is a key of ``HEADS``, ``titles`` say whose gate it is; what is not known is left out.
+    """The outcome with ``what`` in a few words, and below it whose gate it is (``titles``), commit and links.
 
-    ``what`` is why in a few words.
+    ``outcome`` is a key of ``HEADS``; what is not known is left out.
     """
     named = list(dict.fromkeys(filter(None, titles)))
     shown = [inline(title, 80) for title in named[:_TITLES]]
     more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
     commit = links.commit or commit
     short = commit[:_SHORT]
+    first = [f"{HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)]
     parts = [
-        f"{HEADS[outcome].sign} gradegate: {words.upper()}",
-        inline(what),
         ", ".join(shown) + more,
         code(links.key, 80) if links.key else "",
         link(code(short), links.head) if short else "",
         link("run", links.run) if links.run else "",
         link("report", links.page) if links.page else "",
     ]
-    return f"### {' · '.join(filter(None, parts))}\n\n"
+    second = " · ".join(filter(None, parts))
+    return f"### {' · '.join(filter(None, first))}\n\n" + (f"{second}\n\n" if second else "")
 
 
 def opened(decision: Decision, links: Links) -> str:
-    """The first line of a decision: configs are named by their descriptions, else by their files."""
+    """The head of a decision: configs are named by their descriptions, else by their files."""
     made = decision.run.made
     return opening(decision.outcome.value, headline(decision), links, subjects(decision), made.commit, in_short(decision))
 

@@ -129,9 +129,10 @@ def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> 
 
 
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
-    """Rules that are missed first, and of these the blocking ones."""
+    """Rules that are missed first, then those with errors, then those that are met; of each the blocking ones first."""
     order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
-    return sorted(rules, key=lambda result: (order.index(result.outcome), not result.rule.blocking, not incomplete(result)))
+    kinds = {id(result): Outcome.ERROR if incomplete(result) else result.outcome for result in rules}
+    return sorted(rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking))
 
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:

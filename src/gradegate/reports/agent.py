@@ -9,7 +9,7 @@ from gradegate.reporting.headline import opening
 from gradegate.reporting.markdown import fence, utf16
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line
-from gradegate.reporting.wording import compared, headline, tally
+from gradegate.reporting.wording import compared, headline, in_short, tally
 from gradegate.values.result import Decision
 
 _LIMIT = 60_000  # characters: some 15,000 tokens
@@ -18,7 +18,8 @@ _LIMIT = 60_000  # characters: some 15,000 tokens
 def render(decision: Decision, links: Links) -> Document:
     """The file in one part."""
     # Neither the name of a config nor a reason is said outside of a block: both may be a stranger's.
-    first = opening(decision.outcome.value, headline(decision), replace(links, key=""), commit=decision.run.made.commit)
+    made, short = decision.run.made, in_short(decision)
+    first = opening(decision.outcome.value, headline(decision), replace(links, key=""), commit=made.commit, what=short)
     beside = f" {said}." if (said := compared(decision.run.baseline)) else ""
     head = f"{first}{tally(decision)}.{beside}\n\n{fence(one_line(decision.reason, 600))}\n"
     return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))

@@ -19,6 +19,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.recording.fields import strange
+from gradegate.registry import suggest
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case
 
@@ -89,6 +90,8 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
             labels.append(Label.model_validate({**row, "origin": origin}))
         except ValidationError as e:
             found += mistakes(e, row, name)
+            if {detail["loc"][0] for detail in e.errors(include_url=False)} <= {"label", "output"}:  # whatever else is wrong is told, too
+                labels.append(Label.model_validate({**row, "label": "pass", "output": f"line {row.line}", "origin": origin}))
     if not rows and not found:
         found.append(Mistake("the file holds no labels", Origin(name), _FORM))
     return labels, found
@@ -123,9 +126,17 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
     wrong: list[Mistake] = []
+    known = {name for _, case in named[None] for it in _each(case.assertions) for name in (it.type, it.metric) if name}
     for label in labels:
         try:
             number, case = _case(label, named[label.description])
+        except ConfigError as e:
+            wrong += e.mistakes
+            if known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
+                cure = suggest(label.assertion, known) or "name one by its type or metric"
+                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
+            continue
+        try:
             assertion = _assertion(case, label)
             chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
             first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
