@@ -139,7 +139,7 @@ def test_no_detour_leads_a_vendors_key_out_of_its_field(gate, world, monkeypatch
     for place, written in WAYS.items():
         ran = gate(world.config({"id": "openai:chat:m", **written}), *allowing(world), "--allowed-env", "OPENAI_API_KEY")
         assert (ran.code, world.seen) == (2, []), place
-        told = f"would send OPENAI_API_KEY in `{place}`: a vendor's key leaves as the credential of a provider alone"
+        told = f"would send OPENAI_API_KEY in `{place}`: a vendor's key is sent only as the credential of a provider"
         assert told in ran.err
         assert "promptfooconfig.yaml:4: " in ran.err
 
@@ -153,8 +153,8 @@ def test_http_sends_no_vendors_key_and_others_in_headers_to_listed_hosts(gate, w
     for name in VENDORS:
         ran = gate(app(headers=bearer[name]), *allowing(world))
         assert (ran.code, world.seen) == (2, []), name
-        assert f"would send {name} in `headers.Authorization`: `http:` speaks to applications" in ran.err
-        assert "hand the gateway's key in under a name of its own" in ran.err
+        assert f"would send {name} in `headers.Authorization`: `http:` is for applications" in ran.err
+        assert "give the gateway's key its own variable name" in ran.err
     for name in OTHERS:
         for elsewhere in ({"body": {"q": "{{prompt}}", "k": f"{{{{env.{name}}}}}"}}, {"queryParams": {"k": f"{{{{env.{name}}}}}"}}):
             assert gate(app(**elsewhere), *allowing(world)).code == 2
@@ -205,7 +205,7 @@ def test_values_that_are_no_credentials_go_where_they_went(gate, world, monkeypa
     options = {"apiBaseUrl": "{{env.BASE}}", "apiKey": "k", "max_tokens": "{{env.MAX_TOKENS}}", "user": "{{env.ACCOUNT}}"}
     config = world.config({"id": "openai:chat:{{env.MODEL}}", "config": options})
     ran = gate(config, *allowing(world))
-    assert "would send MAX_TOKENS in `max_tokens`: a credential leaves in headers alone" in ran.err
+    assert "would send MAX_TOKENS in `max_tokens`: a credential is sent only in headers" in ran.err
     assert "`allowed-env: MAX_TOKENS`" in ran.err
     assert gate(config, *allowing(world), "--allowed-env", "MAX_TOKENS").code == 0
     assert "gpt-oss" in world.text
@@ -217,7 +217,7 @@ def test_what_the_workflow_opens_is_never_a_vendors_key(gate, world):
         target = {"id": "openai:chat:m", "config": {"apiBaseUrl": world.base, "apiKey": "own"}}
         ran = gate(world.config(target, text), *allowing(world), "--allowed-env", "OPENAI_API_KEY")
         assert (ran.code, world.seen) == (2, [])
-        assert "a vendor's key stands in no text, whatever `allowed-env` names" in ran.err
+        assert "a vendor's key is never allowed in a text, even with `allowed-env`" in ran.err
 
 
 def test_a_credential_that_is_brought_in_whole_is_sent_nowhere_in_any_spelling(gate, world):
@@ -241,7 +241,7 @@ def test_a_credential_that_is_brought_in_whole_is_sent_nowhere_in_any_spelling(g
         (*told[number][:2], grade["outcome"])
         for number in range(len(told))
         for grade in [grades[f"case number {number}."]]
-        if grade["outcome"] != "error" or "outside of the credential field" not in grade["reason"]
+        if grade["outcome"] != "error" or "outside the credential field" not in grade["reason"]
     ]
     assert wrong == []
     assert all(grade["withheld"] for grade in grades.values())
@@ -327,7 +327,7 @@ def test_what_signs_is_sent_in_no_field(gate, world, monkeypatch):
         "of a server": {"id": "vllm:m", "config": {"apiKeyEnvar": "AWS_SECRET_ACCESS_KEY", "apiBaseUrl": "http://127.0.0.1:1/v1"}},
     }
     said = {name: mistakes(gate({"prompts": ["hi"], "providers": [it], "tests": [{"assert": PASSES}]})) for name, it in refused.items()}
-    assert {name: text for name, text in said.items() if "signs and is never sent itself" not in text} == {}
+    assert {name: text for name, text in said.items() if "is for signing and must not be sent" not in text} == {}
 
 
 def test_an_address_of_a_config_leads_to_the_path_of_its_provider_alone(gate):

@@ -23,10 +23,10 @@ def test_every_line_that_is_no_variable_is_a_mistake_with_its_line():
     with pytest.raises(ConfigError) as caught:
         parse("A=1\nnonsense\nB=2\n=3\nC: yaml\nD=`x`\n", ".env")
     assert [str(mistake) for mistake in caught.value.mistakes] == [
-        ".env:2: the line is no variable -> write NAME=value",
-        ".env:4: the line is no variable -> write NAME=value",
-        ".env:5: the line is no variable -> write NAME=value",
-        ".env:6: the value stands in backticks -> put it in single quotes",
+        ".env:2: the line does not set a variable -> write NAME=value",
+        ".env:4: the line does not set a variable -> write NAME=value",
+        ".env:5: the line does not set a variable -> write NAME=value",
+        ".env:6: the value is in backticks -> put it in single quotes",
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_a_mistake(tmp_path, written):
 
 def test_on_github_no_file_is_a_source_of_keys(tmp_path):
     (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://elsewhere.example\n")
-    with pytest.raises(ConfigError, match="not read on GitHub"):
+    with pytest.raises(ConfigError, match="not allowed on GitHub"):
         with_files({"GITHUB_ACTIONS": "true"}, [".env"], tmp_path)
 
 

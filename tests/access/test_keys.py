@@ -137,7 +137,7 @@ IN_ADDRESSES = {
 def test_no_address_holds_a_credential_even_where_the_host_may_have_it(gate, llm, evil, github, way):
     ran = gate(IN_ADDRESSES[way](evil.base), *REPORTS, "--allowed-hosts", f"127.0.0.1:{evil.port}")
     assert (ran.code, evil.requests) == (2, [])
-    assert "would send GH_PAT in `id`: a credential leaves in headers alone" in ran.err
+    assert "would send GH_PAT in `id`: a credential is sent only in headers" in ran.err
     assert CANARY not in everything(ran)
 
 
@@ -164,7 +164,7 @@ def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, ll
     target = openai(apiBaseUrl=f"http://{name}/v1")
     ran = gate(config(target), "--allowed-hosts", "gateway.assets.localhost")
     assert (ran.code, llm.requests) == (2, [])
-    assert "it is no name of a host" in ran.err
+    assert "it is not a host name" in ran.err
 
 
 def test_a_host_header_that_a_test_fills_in_leads_no_key_elsewhere(gate, llm, github):
@@ -234,7 +234,7 @@ def test_texts_outside_a_providers_config_show_no_variable_that_is_closed(gate, 
     assert CANARY not in json.dumps([body for _, body, _ in llm.requests]) + everything(ran)
     if "env.GH_PAT" in text and not {"metric", "y"} & set(json.dumps(edit(text)).split('"')):
         assert ran.code == 2
-        assert "GH_PAT, which only a provider's config may -> allow it: --allowed-env GH_PAT" in ran.err
+        assert "GH_PAT, allowed only in a provider's config -> allow it: --allowed-env GH_PAT" in ran.err
 
 
 def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):
@@ -296,7 +296,7 @@ def test_a_name_that_leads_to_a_closed_address_is_not_asked(gate, llm, github, m
     monkeypatch.setattr("gradegate.access.egress.is_private", lambda address: True)  # as if loopback were inside a network
     ran = gate(config({"id": f"http://localhost:{llm.port}/v1", "config": {"body": {"p": "{{prompt}}"}}}))
     assert (ran.code, llm.requests) == (2, [])
-    assert "localhost is not asked: it is an address inside a private network" in ran.out
+    assert "localhost is not called: it is an address inside a private network" in ran.out
 
 
 def test_a_test_cannot_turn_a_host_into_another(gate, llm, github):
@@ -310,7 +310,7 @@ def test_a_test_cannot_turn_a_host_into_another(gate, llm, github):
 def test_files_with_credentials_are_not_read(gate, llm, github, folder):
     ran = gate(config("openai:chat:m", test={"vars": {"x": f"file://{folder}"}}), **{folder: "token-canary"})
     assert (ran.code, llm.requests) == (2, [])
-    assert "that holds credentials, which is not read" in ran.err
+    assert "with credentials, which gradegate does not read" in ran.err
 
 
 def test_a_key_that_an_answer_tells_is_hidden_in_every_report(gate, llm, github):

@@ -89,9 +89,9 @@ LOST = [
     ("AI SDK", [span(3, {"ai.toolCall.name": "refund"}, parent=1)], "`ai.toolCall.name` of a span tells of a tool"),
     ("completions", [span(3, {"gen_ai.completion.0.tool_calls.0.name": "refund"}, parent=1)], "is of no convention that is read"),
     ("nameless", [span(3, NAMELESS, parent=1)], "a tool call without a name"),
-    ("a choice", [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')], "an event of a span tells of a call"),
-    ("a message", [told("gen_ai.assistant.message", tool_calls="[]")], "an event of a span tells of a call"),
-    ("a result", [told("gen_ai.tool.message", content="done")], "an event of a span tells of a call"),
+    ("a choice", [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')], "an event of a span contains a call"),
+    ("a message", [told("gen_ai.assistant.message", tool_calls="[]")], "an event of a span contains a call"),
+    ("a result", [told("gen_ai.tool.message", content="done")], "an event of a span contains a call"),
     ("contents", [span(3, CONTENTS, parent=1)], "a part of the type `tool_use`"),
 ]
 

@@ -300,7 +300,7 @@ def test_openai_batch_with_what_may_be_a_call_leaves_the_calls_unknown(grade, sa
 def test_openai_batch_with_a_call_that_cannot_be_read_has_no_answer(tmp_path):
     body = completion("hi")
     body["choices"][0]["message"]["tool_calls"] = ["look"]
-    assert one(tmp_path, batched("x", body)).error == "the API answered with a tool call that is no object"
+    assert one(tmp_path, batched("x", body)).error == "the API answered with a tool call that is not an object"
 
 
 def test_openai_batch_keeps_the_calls_of_an_answer_that_declines(tmp_path):

@@ -150,7 +150,7 @@ def test_no_token_goes_to_a_host_that_a_header_names(gate, cloud, monkeypatch, v
     assert "to evil.example.com, which is not a host of that key" in ran.err
     ran = gate(named, "--allowed-hosts", "evil.example.com")
     assert (ran.code, cloud.seen) == (2, [])
-    assert "the header Host names another host, to which no token goes" in ran.out
+    assert "the header Host names another host, and tokens never go there" in ran.out
     assert gate(config({"id": target, "config": {"headers": {"Host": host}}})).code == 0
 
 
@@ -206,15 +206,15 @@ def test_the_workflow_says_another_audience(gate, cloud, monkeypatch):
 
 BAD = {
     "redirect": ((307, {}, {"Location": "https://evil.example.com/token"}), "it redirects, which is not followed", 2),
-    "huge": (b"[" + b"1," * 40_000 + b"1]", "80,003 bytes, which is no token", 3),
+    "huge": (b"[" + b"1," * 40_000 + b"1]", "80,003 bytes, which is not a token", 3),
     "no json": (b"<html>hello</html>", "something that is not JSON", 3),
     "no object": (["x"], "no JSON object", 3),
     "no token": ({"token_type": "Bearer", "expires_in": 60}, "without a bearer token", 3),
     "another kind": ({"access_token": "a" * 20, "token_type": "mac", "expires_in": 60}, "without a bearer token", 3),
     "a header": ({"access_token": "a" * 20 + "\r\nX: y", "expires_in": 60}, "without a bearer token", 3),
-    "no life": ({"access_token": "a" * 20, "token_type": "Bearer"}, "does not say how long its token lives", 3),
-    "endless": ({"access_token": "a" * 20, "expires_in": float("inf")}, "does not say how long its token lives", 3),
-    "expired": ({"access_token": "a" * 20, "expires_in": 0}, "does not say how long its token lives", 3),
+    "no life": ({"access_token": "a" * 20, "token_type": "Bearer"}, "does not say how long its token is valid", 3),
+    "endless": ({"access_token": "a" * 20, "expires_in": float("inf")}, "does not say how long its token is valid", 3),
+    "expired": ({"access_token": "a" * 20, "expires_in": 0}, "does not say how long its token is valid", 3),
     "busy": ((503, {"error": "temporarily_unavailable"}), "answered 503: temporarily_unavailable", 3),
 }
 

@@ -45,7 +45,7 @@ def test_what_nobody_knows_has_no_effect_and_is_said_once(gate, llm: FakeLlm):
     ran = gate({"prompts": ["hi"], "providers": [target], "tests": [test, test]})
     assert ran.code == 0
     assert not {"zzz", "top_k"} & set(llm.bodies[0])
-    what = "knows no option `zzz`, so it has no effect; `passthrough` sends what a vendor takes beside them"
+    what = "knows no option `zzz`, so it has no effect; `passthrough` sends further options to the vendor"
     assert ran.out.count(what) == 1
     assert "`top_k`" not in ran.out  # other vendors have it: a config for several may name it
 
@@ -67,7 +67,7 @@ def test_what_promptfoo_knows_is_passed_over(provider_id: str):
 
 def test_what_promptfoo_gives_the_model_is_a_mistake_where_it_is_not_had():
     for option in ({"mcp": {"enabled": True, "server": {}}}, {"functionToolCallbacks": {"f": "x"}}, {"dataSources": [{}]}):
-        with pytest.raises(ConfigError, match="gives the model what it does not have here"):
+        with pytest.raises(ConfigError, match="gives the model something that gradegate lacks"):
             build("openai:chat:m", {"apiKey": "k", **option})
     assert build("openai:chat:m", {"apiKey": "k", "mcp": {"enabled": False, "server": {}}, "tool_resources": {}})
 
@@ -109,7 +109,7 @@ def test_an_option_is_listed_once():
 @pytest.mark.parametrize("provider_id", [*EVERY, "bedrock:m", "vertex:gemini-x", "azure:chat:d", "http://127.0.0.1:1/"])
 @pytest.mark.parametrize("written", [["a"], "Authorization: x", 5, [{"A": "x"}]])
 def test_headers_that_are_no_mapping_are_a_mistake(provider_id: str, written):
-    with pytest.raises(ConfigError, match=r"^promptfooconfig.yaml:7: `headers` of `.*` is no mapping -> write "):
+    with pytest.raises(ConfigError, match=r"^promptfooconfig.yaml:7: `headers` of `.*` is not a mapping -> write "):
         build(provider_id, {"apiKey": "k", "headers": written})
 
 

@@ -109,12 +109,12 @@ def test_no_mistake_shows_what_lets_somebody_in() -> None:
     "line", ["8000", "http://", "ftp://x", "http://x -1", "http://x soon", "http://x 10 20", "http://x 99999", "http://x:y", "http://[::1"]
 )
 def test_what_cannot_be_waited_for_is_a_mistake(line: str) -> None:
-    with pytest.raises(ConfigError, match="is not something to wait for"):
+    with pytest.raises(ConfigError, match="is not an address with seconds"):
         read([line], {})
 
 
 def test_a_machines_credentials_are_never_asked_for() -> None:
-    with pytest.raises(ConfigError, match="never asked"):
+    with pytest.raises(ConfigError, match="never called"):
         read(["http://169.254.169.254/latest 5"], {})
 
 

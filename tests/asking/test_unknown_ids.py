@@ -108,10 +108,10 @@ def test_a_model_may_have_colons(written):
 
 
 def test_ids_with_commas_between_them_are_several(gate):
-    with pytest.raises(ConfigError, match="names 2 models in one"):
+    with pytest.raises(ConfigError, match="names 2 models in one id"):
         check(ProviderSpec("openai:chat:a,anthropic:messages:b"))
     for written in ("exec:python a.py 1,openai:chat:b", "openai:chat:a,b", "http://127.0.0.1/?a=1,openai:chat:b"):
         check(ProviderSpec(written))
     config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "llm-rubric", "value": "a"}]}]}
     said = mistakes(gate(config, "--grader", "openai:chat:a,openai:chat:b"))
-    assert "`openai:chat:a,openai:chat:b` names 2 models in one -> name each by itself" in said
+    assert "`openai:chat:a,openai:chat:b` names 2 models in one id -> name each model separately" in said

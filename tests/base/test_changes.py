@@ -35,7 +35,7 @@ def test_a_budget_that_is_lower_is_a_finding(ignored, before, now, said):
     found = compared({CONFIG: base, **FILES}, {CONFIG: head, **FILES}).found
     kind = "changed" if ignored == "on neither side" else "weaker"
     less = [(change.kind.value, change.text) for change in found if "budget" in change.text]
-    assert sorted(less) == sorted((kind, f"less may be asked: {text}") for text in said)
+    assert sorted(less) == sorted((kind, f"the budget is smaller: {text}") for text in said)
     assert {change.origin.file for change in found if "budget" in change.text} <= {CONFIG}
 
 
@@ -141,7 +141,7 @@ def test_a_config_that_became_a_link_to_another_is_gone(tmp_path):
     (tmp_path / "head" / "evals").mkdir(parents=True)
     (tmp_path / "head" / "evals" / "two.yaml").symlink_to("one.yaml")
     assert findings(base, {"evals/one.yaml": ONE}, tmp_path, configs=("evals/*.yaml",)) == [
-        "removed: the config `evals/two.yaml` is run no more"
+        "removed: the config `evals/two.yaml` no longer runs"
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_pattern_does_not_find_the_base_below_the_head(tmp_path):
     assert changes.found == ()
     (tmp_path / "head" / "evals" / "one.yaml").rename(tmp_path / "head" / "evals" / "one.off")
     files = {"evals/two.yaml": TWO}
-    assert findings({}, files, tmp_path, configs=("**/*.yaml",), base="there") == ["removed: the config `evals/one.yaml` is run no more"]
+    assert findings({}, files, tmp_path, configs=("**/*.yaml",), base="there") == ["removed: the config `evals/one.yaml` no longer runs"]
 
 
 def test_a_working_directory_is_the_same_in_both(tmp_path):
@@ -180,8 +180,8 @@ def _below_a_link(root: Path) -> str:
 
 
 BAD_BASES = {
-    "the head itself": (lambda root: ".", "the base `.` is the checkout that it should be compared with"),
-    "above the head": (str, "is the checkout that it should be compared with"),
+    "the head itself": (lambda root: ".", "the base `.` is the checkout under test"),
+    "above the head": (str, "is the checkout under test"),
     "a link": (_linked, "the base `linked` is a symbolic link"),
     "below a link": (_below_a_link, "the base `linked/inner` is a symbolic link"),
     "empty": (lambda root: (root / "empty").mkdir() or str(root / "empty"), "there is no promptfooconfig.yaml here"),
@@ -286,7 +286,7 @@ def test_validate_says_it_too(tmp_path, capsys, monkeypatch):
     write(tmp_path, {CONFIG: EASIER, f"base/{CONFIG}": ONE})
     monkeypatch.chdir(tmp_path)
     assert cli.main(["validate", "--base", "base"]) == 0
-    assert f"{CONFIG}:6: gate weaker: `q=a`: its mean decides now" in capsys.readouterr().out
+    assert f"{CONFIG}:6: gate weaker: `q=a`: now the mean decides" in capsys.readouterr().out
 
 
 def test_no_report_shows_a_secret_of_the_base(gate):

@@ -25,7 +25,7 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
         test = {"vars": {"q": "a"}, "assert": list(assertions), "options": options or {}}
         base = {"providers": [target], "prompts": [prompt], "tests": [test]}
         one, two = ({CONFIG: made, **(files or {})} for made in (base, {**base, **change}))
-        found.append(any("reads of the target or the prompt" in said(c) for c in compared(one, two, allow_exec=True).found))
+        found.append(any("settings that its code reads" in said(c) for c in compared(one, two, allow_exec=True).found))
     return found
 
 

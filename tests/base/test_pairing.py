@@ -103,9 +103,9 @@ def test_what_makes_a_baseline_doubtful_is_said():
     said = list(remarks(Baseline((), "", "", ("a", "b"), ""), NOW, "abcdef123", ["b", "c"]))
     assert said == [
         "the baseline does not say when it was made",
-        "the baseline is of an unknown commit, and the base is at abcdef1",
+        "the baseline is from commit unknown, but the base is at abcdef1",
         "the baseline was made with other models: `a` there, `c` here",
-        "the baseline was made without asking again: a failure in it may be noise, and hide a new one",
+        "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure",
     ]
     old = replace(good, started=(NOW - timedelta(days=15)).isoformat())
     assert list(remarks(old, NOW, "", ["gpt"])) == ["the baseline is 15 days old"]

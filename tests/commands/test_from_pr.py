@@ -52,7 +52,7 @@ def test_what_init_writes_runs_as_it_stands(begun, template, folder):
     said, err = outlook(begun)
     assert err == ""
     assert said["blocks"].startswith("yes, by ")
-    assert said["forks"].startswith("run as any other")
+    assert said["forks"].startswith("run like any other")
     assert said["configs"].startswith("/".join((*folder, "promptfooconfig.yaml: ")))
 
 

@@ -67,7 +67,7 @@ def test_it_lies_beside_the_results_and_is_replaced(folder: Path, capsys: pytest
 def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str]) -> None:
     (folder / "results.html").write_text("<p>mine")
     assert cli.main(["view", "--no-open", *named]) == 2
-    said = "results.html` is there already, and is no page of gradegate -> move it away, or name another with -o"
+    said = "results.html` exists already and is not a page of gradegate -> move it away, or name another with -o"
     assert said in capsys.readouterr().err
     assert (folder / "results.html").read_text() == "<p>mine"
     assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0

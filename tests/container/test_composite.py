@@ -243,5 +243,5 @@ def test_in_a_container_of_its_own_the_message_says_what_to_change(action: Step,
     action.write({"evals/promptfooconfig.yaml": local(application)})
     left = action.run()
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
-    assert "127.0.0.1 is the container of the action and not the runner" in left.log
+    assert "127.0.0.1 is the container of the action, not the runner" in left.log
     assert "without `/container`" in left.log

@@ -151,7 +151,7 @@ def test_on_a_network_of_its_own_the_message_says_what_to_change(action: Step, l
     action.environ = {"GRADEGATE_NETWORK": "container"}
     left = action.run()
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
-    assert "is the container of the action and not the runner" in left.log
+    assert "is the container of the action, not the runner" in left.log
     assert llm.requests == []
 
 

@@ -47,4 +47,4 @@ def test_a_grading_prompt_is_no_code(gate, reference: str):
     for test in rubric_prompts(reference):
         ran = gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]}, **{name: "def f(): return 'yes'"})
         assert ran.code == 2
-        assert "is code, which gradegate does not run there" in ran.err
+        assert "is code, which gradegate does not run here" in ran.err

@@ -105,7 +105,7 @@ def test_without_a_commit_to_compare_with_nothing_is_read(root: Path, sha: str) 
 def test_a_head_that_cannot_be_told_and_no_repository_at_all_are_refused(root: Path, tmp_path: Path) -> None:
     given = environ(root)
     (root / ".git" / "HEAD").write_text("ref: refs/heads/nothing")
-    assert "at a commit that cannot be told" in refused(root, "prompt.txt", given)
+    assert "at an unknown commit" in refused(root, "prompt.txt", given)
     (root / ".git").rename(tmp_path / "elsewhere")
     assert "no git repository around `config.yaml`" in refused(root, "prompt.txt", given)
 

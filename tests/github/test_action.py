@@ -59,7 +59,7 @@ def test_no_code_runs_where_strangers_start_the_workflow(action: Step, event: st
     action.write({"evals/promptfooconfig.yaml": '{"providers": ["echo"], "tests": "file://gen.py:f"}'})
     left = action.run(allow_exec="true")
     assert left.code == 2
-    assert any("`allow-exec` is refused" in shown.data for shown in left.shown)
+    assert any("`allow-exec` is not allowed" in shown.data for shown in left.shown)
     assert list(action.workspace.rglob("ran")) == []
 
 

@@ -121,7 +121,7 @@ def test_no_shard_comments_on_a_mistake_and_the_merge_does(action):
     assert action.run(**inputs("shard", shard="1/2", **wrong)).code == 2
     assert action.github.comments == []
     assert action.run(**inputs("gate", **KEYLESS)).code == 2
-    assert "is no folder with parts" in action.github.comments[0]["body"]
+    assert "is not a folder with parts" in action.github.comments[0]["body"]
 
 
 @each("shard", ["0/2", "3/2", "1", "a/b", "1/257", "-1/2"])

@@ -77,7 +77,7 @@ def test_what_does_not_approve_says_why(fake: FakeGitHub, name: str) -> None:
 
 def test_a_bot_is_no_person(fake: FakeGitHub) -> None:
     fake.happened("labeled", AFTER, "github-actions[bot]", LABEL, kind="Bot")
-    assert "is no person" in approval(github(fake), EVENT, LABEL, HEADS, HEAD).why
+    assert "is not a person" in approval(github(fake), EVENT, LABEL, HEADS, HEAD).why
 
 
 def test_the_event_of_the_label_itself_approves_of_the_head_that_it_names(fake: FakeGitHub) -> None:
@@ -136,10 +136,10 @@ def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
 @each(
     ("event", "token", "label", "why"),
     [
-        (EVENT, "ghs_actions", "", "the workflow names no label"),
-        (replace(EVENT, number=None, name="merge_group"), "ghs_actions", LABEL, "the event merge_group does not say"),
-        (replace(EVENT, updated=None), "ghs_actions", LABEL, "does not say which pull request"),
-        (replace(EVENT, author=Person()), "ghs_actions", LABEL, "does not say which pull request"),
+        (EVENT, "ghs_actions", "", "the workflow sets no label"),
+        (replace(EVENT, number=None, name="merge_group"), "ghs_actions", LABEL, "the event merge_group does not name"),
+        (replace(EVENT, updated=None), "ghs_actions", LABEL, "does not name the pull request"),
+        (replace(EVENT, author=Person()), "ghs_actions", LABEL, "does not name the pull request"),
         (EVENT, "", LABEL, "`github-token` is empty"),
     ],
 )
@@ -151,9 +151,9 @@ def test_without_what_it_takes_nothing_is_asked(fake: FakeGitHub, event: Event, 
 @each(
     ("head", "event", "why"),
     [
-        ("c" * 40, EVENT, "not at the head that a label approves of"),
-        ("", EVENT, "a commit that cannot be told"),
-        (HEAD, replace(EVENT, name="push"), "does not say which pull request"),
+        ("c" * 40, EVENT, "a label approves only the head"),
+        ("", EVENT, "an unknown commit"),
+        (HEAD, replace(EVENT, name="push"), "does not name the pull request"),
     ],
 )
 def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, event: Event, why: str) -> None:

@@ -154,7 +154,7 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     assert votes() == ["P", "P"]
     github.trouble("GET", 502, times=9, path="/actions/")
     lost = repository.push(4, history="auto")  # it cannot tell what there is, and leaves nothing in its place
-    assert ("artifact" in lost.outputs, "so this run leaves nothing for later ones" in repository.notes()) == (False, True)
+    assert ("artifact" in lost.outputs, "so this run keeps nothing for later runs" in repository.notes()) == (False, True)
     github.troubles.clear()
     repository.propose(8, history="auto")
     repository.push(5, "one", history="auto")
@@ -233,7 +233,7 @@ REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
     (torn, "cannot be unpacked"),
     (many, "it does not list one or two files"),
     (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
-    (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is out of order"),
+    (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is unavailable"),
     (lambda it: setattr(it, "storage", "http://127.0.0.1:1"), "cannot be reached"),
 ]
 

@@ -107,7 +107,7 @@ def test_each_row(act: Act, workspace: Path, llm: FakeLlm, github: FakeGitHub, e
         assert (code, outputs["outcome"], len(llm.requests)) == (0, "pass", 2)
     else:
         assert (code, outputs["outcome"], len(llm.requests)) == (2, "mistake", 1)
-        assert "may run with secrets for anybody" in github.comments[0]["body"]
+        assert "can run with secrets for anybody" in github.comments[0]["body"]
 
 
 @pytest.mark.parametrize("command", [("action",), ("run", "gradegate.yaml"), ("validate", "gradegate.yaml")])

@@ -36,7 +36,7 @@ def test_without_the_script_everything_is_as_it_was() -> None:
 @each("text", ["{", "[]", '{"a": 1}', "[" * 100_000, '"x"'])
 @each("name", ["GRADEGATE_INPUTS", "GRADEGATE_ENV"])
 def test_anything_else_is_a_mistake(name: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} is no JSON object"):
+    with pytest.raises(ConfigError, match=f"{name} is not a JSON object"):
         handed({name: text})
 
 

@@ -44,14 +44,14 @@ def test_other_variables_are_left_alone_and_there_is_one_spelling() -> None:
 @pytest.mark.parametrize("given", [{"INPUT_CHANGES": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
 def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
     (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE": " "}, Path()).mistakes
-    assert "is given and `base` is empty" in mistake.what
+    assert "needs `base`, which is empty" in mistake.what
     assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 
 @pytest.mark.parametrize("name", ["config", "github_token", "openai_api_key", "summary", "repeat", "output"])
 def test_an_expression_that_nobody_filled_in_is_a_mistake_and_is_not_quoted(name: str) -> None:
     (mistake,) = said(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
-    assert mistake.startswith(f"the input `{name.replace('_', '-')}` holds an expression that nobody filled in -> ")
+    assert mistake.startswith(f"the input `{name.replace('_', '-')}` contains an expression that was not evaluated -> ")
     assert "OPENAI_API_KEY" not in mistake
 
 

@@ -62,7 +62,7 @@ def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None
 @each("path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"])
 def test_a_path_that_no_file_has_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], path: str) -> None:
     assert job.ran("README.md", paths=f"src/**\n{path}")
-    assert f"the input `paths` has {path}, which is no file of the commit" in said(job, capsys)
+    assert f"the input `paths` has {path}, which matches no file of the commit" in said(job, capsys)
 
 
 @each("path", ["src", "src/", "src/*", "**/app.py", "*/*.py", "**/*.py", "src/app.py"])
@@ -90,7 +90,7 @@ def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:
 
 def said(job: Job, capsys: pytest.CaptureFixture[str]) -> str:
     out = capsys.readouterr().out
-    return next(line for line in out.splitlines() if line.startswith("Everything is run"))
+    return next(line for line in out.splitlines() if line.startswith("Everything runs"))
 
 
 def test_every_page_of_the_list_is_read(job: Job) -> None:
@@ -112,7 +112,7 @@ def test_more_files_than_github_lists_run_everything(job: Job, capsys: pytest.Ca
 def test_a_pull_request_that_has_moved_on_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], side: str) -> None:
     job.github.pull[side] = {"sha": "e" * 40, "ref": "next"}
     assert job.ran("README.md")
-    assert "moved on" in said(job, capsys)
+    assert "has new commits" in said(job, capsys)
 
 
 @each("status", [403, 404, 401])
@@ -142,7 +142,7 @@ def test_events_without_a_pull_request_run_everything(job: Job, capsys: pytest.C
 def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
     assert job.ran("README.md")
-    assert ".txt is not as the commit has it" in said(job, capsys)
+    assert ".txt differs from the commit" in said(job, capsys)
 
 
 def test_a_name_that_github_cannot_list_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +176,7 @@ def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest
     host = job.llm.base.partition("//")[2].partition("/")[0]
     job.github.changes("README.md")
     job.run(allowed_hosts=host, paths="")
-    assert "is an application, whose files are not known" in said(job, capsys)
+    assert "is an application with files that are not known" in said(job, capsys)
     asked = len(job.llm.requests)
     assert asked
     assert job.run(allowed_hosts=host, paths="src/**")[1]["planned"] == "0"

@@ -169,7 +169,7 @@ def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) ->
     assert comment["body"].startswith(head)
     assert comment["body"].endswith("\nreport of run 10")
     assert outputs["comment-url"] == comment["html_url"]
-    assert f"The comment stays as it is: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}" in stage.said
+    assert f"The comment was not changed: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}" in stage.said
     assert stage.warnings == []
 
 
@@ -201,8 +201,8 @@ def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("event", "settings", "words", "warned"),
     [
-        (replace(EVENT, name="push", number=None), {}, "the event push belongs to no pull request", False),
-        (replace(EVENT, name="merge_group", number=None), {}, "the event merge_group belongs to no pull", False),
+        (replace(EVENT, name="push", number=None), {}, "the event push is not about a pull request", False),
+        (replace(EVENT, name="merge_group", number=None), {}, "the event merge_group is not about a pull", False),
         (replace(EVENT, number=None, problem="the event file x cannot be read"), {}, "cannot be read", True),
         (EVENT, {"token": ""}, "the input `github-token` is empty", True),
         (EVENT, {"token": "ghs_wrong"}, "401: Bad credentials", True),

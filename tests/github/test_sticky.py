@@ -213,7 +213,7 @@ def test_an_outage_is_waited_out(fake: FakeGitHub, status: int) -> None:
 def test_an_outage_that_lasts_is_a_refusal(fake: FakeGitHub) -> None:
     fake.trouble("GET", 503, "Service Unavailable", times=99)
     reason = refused(upsert(github(fake), EVENT, "x"))
-    assert "is out of order (503: Service Unavailable)" in reason
+    assert "is unavailable (503: Service Unavailable)" in reason
     assert len(fake.asked("GET")) == 4
 
 
@@ -275,7 +275,7 @@ def test_in_a_hurry_nothing_is_waited_for(fake: FakeGitHub) -> None:
     environ = {"GITHUB_API_URL": fake.url, "GITHUB_GRAPHQL_URL": f"{fake.url}/graphql"}
     hurried = connect(environ, "ghs_actions", hurry=True)
     fake.trouble("GET", 503)
-    assert "out of order" in refused(upsert(hurried, EVENT, "x"))
+    assert "unavailable" in refused(upsert(hurried, EVENT, "x"))
     assert len(fake.asked("GET")) == 1  # a second would follow a pause
 
 

@@ -60,7 +60,7 @@ def test_the_set_decides_in_the_place_of_its_members(gate, llm):
         (
             [BAD, {**BAD, "weight": 2}, RUBRIC],
             0.6,
-            "the weighted mean 0 is below the threshold 0.6 of the set, and 0.25 at most, whatever the errors come to",
+            "the weighted mean 0 is below the threshold 0.6 of the set, and 0.25 at most, whatever the errors would give",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_an_error_among_the_members_makes_the_set_and_the_case_an_error(gate, ll
     found = ran(gate, llm, GOOD, RUBRIC, **keys)
     assert [grade["outcome"] for grade in found.grades] == ["error", "pass", "error"]
     assert (found.code, found.cases[0]["outcome"]) == (3, "error")
-    assert "llm-rubric: the grader's reply holds no verdict" in found.grades[0]["reason"]
+    assert "llm-rubric: the grader's reply contains no verdict" in found.grades[0]["reason"]
     assert found.results["summary"]["planned"] == 3
 
 
@@ -116,7 +116,7 @@ def test_not_turns_the_set_round_and_leaves_errors(gate, llm, members, keys, out
     assert (grades[0]["outcome"], grades[0]["score"]) == (outcome, score)
 
 
-@pytest.mark.parametrize(("member", "reason"), [(GOOD, "must not hold, but does (not-assert-set)"), (BAD, "")])
+@pytest.mark.parametrize(("member", "reason"), [(GOOD, "must not be true, but is (not-assert-set)"), (BAD, "")])
 def test_a_set_that_is_turned_round_says_why_it_failed(gate, llm, member, reason):
     assert ran(gate, llm, member, kind="not-assert-set").grades[0]["reason"] == reason
 

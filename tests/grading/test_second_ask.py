@@ -66,7 +66,7 @@ def test_the_second_question_says_what_was_wrong_and_states_the_form_literally()
 
 
 def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
-    cure = r"the judge at judge\.example does not keep to the schema: set `structured: requested` on the grader"
+    cure = r"the judge at judge\.example ignores the schema: set `structured: requested` on the grader"
     with pytest.raises(NoVerdict, match=cure):
         ask(Says("enforced", f"```\n{OBJECT}\n```", f"{OBJECT}!"))
     for provider, own in ((Says("requested", "x", "x"), Rubric()), (Says("enforced", "x", "x"), OWN)):

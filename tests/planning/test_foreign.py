@@ -79,7 +79,7 @@ def test_every_type_of_promptfoo_is_known():
     assert len(types) > 65
     assert types - TYPES <= {it.name for it in known() if it.tool == "promptfoo"}
     for kind in types - TYPES:
-        assert "is promptfoo's, and gradegate does not have it ->" in said(kind)
+        assert "is a type of promptfoo that gradegate does not have ->" in said(kind)
 
 
 @each(("page", "tools"), [("from-deepeval.md", ("DeepEval",)), ("from-promptfoo.md", ("promptfoo",))])

@@ -9,5 +9,5 @@ def test_a_report_outside_makes_no_folder(gate, tmp_path_factory):
     inner = tmp_path_factory.mktemp("outside") / "no" / "r.json"
     test = {"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}
     said = gate({"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test]}, "-o", str(inner)).mistakes
-    assert f"the folder of the output `{inner}` does not exist -> make it, or name a file inside the workspace" in said
+    assert f"the folder of the output `{inner}` does not exist -> create it, or name a file inside the workspace" in said
     assert not inner.parent.exists()

@@ -95,7 +95,7 @@ def test_an_unknown_id_is_a_mistake_with_what_was_meant(grade):
     ran = grade(config(*TWO), make)
     assert ran.code == 2
     lines = ran.err.splitlines()
-    assert "the case has another id in this plan, such as `one-" in lines[0]
+    assert "the case has a different id in this plan, such as `one-" in lines[0]
     assert 'did you mean "two-' in lines[1]
     assert "answers.jsonl:3: no planned call has the id `something else` -> write the cases of this commit" in lines[2]
 

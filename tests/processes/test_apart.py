@@ -154,7 +154,7 @@ def test_folders_are_given_back_as_they_were(job: Job):
 
 def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job):
     (job.root / "workspace").chmod(0o777)
-    with pytest.raises(Failed, match="was not begun: it could write to"):
+    with pytest.raises(Failed, match="was not started: it could write to"):
         job.call("def f(): return 1")
 
 
@@ -173,7 +173,7 @@ def test_reports_of_an_earlier_step_stay_as_they_are(job: Job):
 
 def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):
     job.begin(root=job.root, cwd=job.workspace / "evals", runners=(job.write("event.json", "{}"),))  # beside the workspace
-    with pytest.raises(Failed, match=r"was not begun: it could read or write .*event\.json"):
+    with pytest.raises(Failed, match=r"was not started: it could read or write .*event\.json"):
         job.call("def f(): return 1")
 
 

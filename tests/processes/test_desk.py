@@ -63,7 +63,7 @@ NOT_PLAIN = table(__file__, "NOT_PLAIN")
     ("source", "said"),
     [
         *table(__file__, "what_goes_wrong_is_said_and_the_next_call_is_answered"),
-        *((f"def f(): return {value}", f"it returned what is not plain data such as JSON holds: {why}") for value, why in NOT_PLAIN),
+        *((f"def f(): return {value}", f"it returned something that is not plain JSON data: {why}") for value, why in NOT_PLAIN),
     ],
 )
 def test_what_goes_wrong_is_said_and_the_next_call_is_answered(run, source: str, said: str):

@@ -27,7 +27,7 @@ def event(folder: Path, head: object = "o/r", base: str = "o/r") -> str:
 def test_events_that_strangers_start_beside_secrets_refuse_it(tmp_path: Path, name: str):
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": event(tmp_path)}
     assert name in objection(Environment(environ))
-    with pytest.raises(ConfigError, match="`allow-exec` is refused"):
+    with pytest.raises(ConfigError, match="`allow-exec` is not allowed"):
         may_run(Settings(allow_exec=True, environ=environ))
     assert may_run(Settings(environ=environ)) == NO_LEAVE
 

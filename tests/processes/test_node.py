@@ -130,8 +130,8 @@ def test_without_leave_the_mistake_names_it_and_files_without_imports_need_none(
     said = gate(made, **needs, **{"plain.js": "module.exports = (o) => typeof process === 'undefined'"}).mistakes.splitlines()
     assert sorted(line.partition(" ->")[0] for line in said[:-1]) == [
         "fetch.js:1: `fetch` asks the network, and there is none here",
-        "promptfooconfig.yaml:4: `file://app.mjs` is code of the repository, which runs only by leave",
-        "promptfooconfig.yaml:9: `file://ts.ts` is code of the repository, which runs only by leave",
+        "promptfooconfig.yaml:4: `file://app.mjs` is code of the repository, which runs only when it is allowed",
+        "promptfooconfig.yaml:9: `file://ts.ts` is code of the repository, which runs only when it is allowed",
     ]
     assert all("allow it to run: --allow-exec" in line for line in said[:-1])
     assert gate({**made, "prompts": ["say"], "providers": ["echo"], "tests": [{"assert": [made["tests"][0]["assert"][2]]}]}).code == 0
@@ -142,11 +142,14 @@ def test_a_config_is_what_a_module_exports(gate):
     assertion = '{ assert: [{ type: "contains", value: "noon" }, %s] }'
     files = {"words.mjs": 'export const word = "at noon";\n'}
     name = "promptfooconfig.mjs"
-    assert "is code of the repository, which runs only by leave -> write it out as JSON: node -e" in gate(made % "", name=name).mistakes
+    assert (
+        "is code of the repository, which runs only when it is allowed -> write it out as JSON: node -e"
+        in gate(made % "", name=name).mistakes
+    )
     ran = gate(made % assertion % '{ type: "regex", value: "^at" }', ALLOW, name=name, **files)
     assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
     said = gate(made % assertion % '{ type: "equals", value: "at noon", transform: (it) => it.slice(1) }', ALLOW, name=name).mistakes
-    assert "`promptfooconfig.mjs` makes no config: it holds a function under `transform`, which is no plain data" in said
+    assert "`promptfooconfig.mjs` makes no config: it holds a function under `transform`, which is not plain data" in said
     assert "promptfooconfig.mjs:1: unknown key `test`" in gate("export default { prompts: ['a'], test: [] };", ALLOW, name=name).mistakes
 
 
@@ -166,7 +169,7 @@ def test_typescript_and_a_node_that_does_not_read_it(gate, tmp_path):
     said = gate(made, ALLOW, "--node", str(old), **TYPED).mistakes
     assert "`check.ts` is TypeScript, and node is 18.1.0, which does not read it" in said
     assert (
-        "install Node.js 22.18 or later, or name it by --node PATH; or have a step install `tsx` or `bun`, which the commit must not hold"
+        "install Node.js 22.18 or later, or name it by --node PATH; or have a step install `tsx` or `bun`, which must not be in the commit"
         in said
     )
 
@@ -194,4 +197,4 @@ def test_a_tsx_of_the_commit_judges_nothing(gate, tmp_path):
     assert ran.code == 3  # it was begun, since nobody says that it is of a commit
     for words in (["init", "-q"], ["add", "-f", "node_modules/tsx/x.cjs"]):  # a part of it is enough
         subprocess.run(["git", *words], cwd=ran.folder, check=True)
-    assert "`tsx` or `bun`, which the commit must not hold" in gate(made, ALLOW, "--node", str(old), **planted).mistakes
+    assert "`tsx` or `bun`, which must not be in the commit" in gate(made, ALLOW, "--node", str(old), **planted).mistakes

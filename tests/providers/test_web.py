@@ -244,7 +244,7 @@ def test_the_method_follows_the_body(llm: FakeLlm):
 
 @pytest.mark.parametrize("method", ["GET /x", "POST\r\nX: y", "G@T", "GET HTTP/1.1", "{{x}}"])
 def test_what_is_no_method_is_a_mistake(method: str):
-    with pytest.raises(ConfigError, match="is no method of HTTP -> write one"):
+    with pytest.raises(ConfigError, match="is not an HTTP method -> write one"):
         build("http://127.0.0.1:1/", {"method": method, "body": {"p": "{{prompt}}"}})
 
 

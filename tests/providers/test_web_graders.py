@@ -71,7 +71,7 @@ def test_what_is_no_list_of_numbers_is_an_error(gate, llm: FakeLlm, answer):
     llm.reply = lambda path, body: (200, json.loads(answer) if isinstance(answer, bytes) else answer)
     ran = gate(config(SIMILAR, **graders(embedding=app(llm))))
     assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
-    assert "gave no list of numbers for an embedding" in ran.grades[0]["reason"]
+    assert "returned an embedding that is not a list of numbers" in ran.grades[0]["reason"]
 
 
 @pytest.mark.parametrize("answer", [b"no numbers", b"[" * 5000, b"[" + b"1," * 300_000 + b"1]"])
@@ -137,7 +137,7 @@ def test_an_application_named_for_any_kind_grades_text_alone(gate, llm: FakeLlm)
 @pytest.mark.parametrize("where", [{"body": {"q": "{{prompt}}", "u": "{{user}}"}}, {"headers": {"X-User": "{{user}}"}}])
 def test_a_grader_that_asks_for_a_variable_of_a_test_is_a_mistake(gate, llm: FakeLlm, where):
     said = mistakes(gate(config(RUBRIC, **graders(text=app(llm, **where)))))
-    assert "asks for `{{user}}`, and a grader is given no variables of a test -> write {{prompt}}" in said
+    assert "asks for `{{user}}`, but a grader gets no variables of a test -> write {{prompt}}" in said
     assert llm.requests == []
 
 

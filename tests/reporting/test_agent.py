@@ -34,7 +34,7 @@ def test_an_agent_reads_what_was_expected_what_came_where_and_how_to_ask_again()
     assert "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Late refund\nasked: May I return a kettle" in text
     assert "expected: Returns are taken for 30 days.\n" in text
     assert "asked (turn 4): Where does my parcel go?\ngot (turn 4): To Bergen." in text
-    assert "The commands need in the environment: OPENAI\\_API\\_KEY." in text
+    assert "The commands need these environment variables: OPENAI\\_API\\_KEY." in text
     again = "gradegate run evals/support.yaml --grader openai:chat:gpt-5-mini --filter-pattern '^Delivery abroad$'"
     assert f"```sh\n{again}\n```" in text
     assert text.index("Blocks") < text.index("\nError\n") < text.index("Advises only")
@@ -90,7 +90,7 @@ def test_it_is_capped() -> None:
     text = written(samples.decision(samples.blocked().outcome, "", *rows, rules=(samples.MISSED,)))
     assert len(text) <= 60_000
     shown = text.count("case: case ")
-    assert f"{5000 - shown:,} more cases for want of room: see results.json." in text
+    assert f"{5000 - shown:,} more cases not shown, for lack of space: see results.json." in text
     assert shown > 50
 
 

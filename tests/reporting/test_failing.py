@@ -60,7 +60,7 @@ def test_why_is_the_first_reason_and_how_many_there_are_more() -> None:
     assert why(Finding(samples.row("a", Outcome.FAIL, first, other)), 80) == ("factuality", "bad (and 1 more assertion)")
     assert why(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == ("factuality", "failed, score 0")
     assert why(Finding(samples.unanswered("Ohio")), 80)[1].startswith("no answer: api.openai.com")
-    assert why(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion says why")
+    assert why(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion gives a reason")
 
 
 def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words() -> None:

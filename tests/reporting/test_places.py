@@ -46,7 +46,7 @@ def test_elsewhere_the_command_line_may_name_any_place(repository):
     beside = repository.parent / "beside"
     first, second = places([str(beside / "r.json"), "../../r.xml"], repository / "evals", Environment({})).values()
     assert first.path == beside / "r.json"
-    with pytest.raises(ConfigError, match="does not exist -> make it"):
+    with pytest.raises(ConfigError, match="does not exist -> create it"):
         places([str(beside / "none" / "r.json")], repository / "evals", Environment({}))
     assert second.path == repository.parent / "r.xml"
     assert not first.shared
@@ -77,7 +77,7 @@ def test_nothing_is_written_for_git_to_read(repository, written):
 
 @each("other", ["R.json", "r.JSON", "./R.json"])
 def test_names_that_differ_in_case_alone_are_a_mistake(repository, other):
-    assert said(["r.json", other], repository, Environment()) == [f"the output `{other}` and `r.json` differ in case alone"]
+    assert said(["r.json", other], repository, Environment()) == [f"the output `{other}` and `r.json` differ only in upper and lower case"]
 
 
 def test_an_output_may_be_named_twice(repository):
@@ -86,7 +86,7 @@ def test_an_output_may_be_named_twice(repository):
 
 
 def test_a_nul_sign_is_a_mistake(repository):
-    assert said(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' holds a NUL character"]
+    assert said(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' contains a NUL character"]
 
 
 def test_every_mistake_is_said(repository):

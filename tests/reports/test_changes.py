@@ -93,7 +93,7 @@ def test_the_console_says_it_above_the_verdict() -> None:
     first = lines.index(f"GATE REMOVED  {CONFIG}: the rule `style` is gone")
     assert lines[first + 1 : first + 3] == [
         f"GATE WEAKER  {CONFIG}:21: `factuality` of `New York`: no longer blocks",
-        f"GATE CHANGED  {CONFIG}:49: `llm-rubric` of `Oregon`: has another value",
+        f"GATE CHANGED  {CONFIG}:49: `llm-rubric` of `Oregon`: has a different value",
     ]
     assert lines[first + 3].startswith("This pull request weakens its own gate in 3 places. If this is intended")
 
@@ -109,7 +109,7 @@ def test_junit_has_properties() -> None:
         ("gate", "This pull request weakens its own gate in 3 places"),
         ("gate removed", f"{CONFIG}: the rule `style` is gone"),
         ("gate weaker", f"{CONFIG}:21: `factuality` of `New York`: no longer blocks"),
-        ("gate changed", f"{CONFIG}:49: `llm-rubric` of `Oregon`: has another value"),
+        ("gate changed", f"{CONFIG}:49: `llm-rubric` of `Oregon`: has a different value"),
     ]
 
 

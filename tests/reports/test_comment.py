@@ -197,7 +197,7 @@ def test_the_summary_lists_all_cases() -> None:
 def test_a_summary_without_room_says_how_many_cases_it_leaves_out() -> None:
     page = written(many(30_000, samples.passing), "summary")
     listed = page.count("| case number ")
-    assert f"{30_000 - listed:,} more cases not shown for want of room" in page
+    assert f"{30_000 - listed:,} more cases not shown, for lack of space" in page
     assert 5_000 < listed < 30_000
 
 

@@ -96,7 +96,7 @@ def test_a_failure_says_what_and_why() -> None:
     assert (texas.result[0].type, alaska.result[0].type) == ("factuality", "target")
     assert alaska.result[0].message == f"no answer: {samples.unanswered('Alaska').error}"
     assert oregon.result == []
-    said = "ADVISORY: it does not pass, and does not block\n"
+    said = "ADVISORY: it does not pass, but does not block\n"
     assert oregon.system_out.startswith(f"{said}llm-rubric failed (advisory), score 0.4, threshold 0.8")
 
 

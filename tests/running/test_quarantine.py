@@ -55,6 +55,6 @@ def test_what_is_not_flaky_counts_and_its_quarantine_is_named(gate, llm):
     earlier(gate, llm, suite(llm.spec(), 3), 12)
     ran = run(gate, llm, quarantined(llm), {0: "FF"})
     assert ran.code == 1
-    assert "counts all the same, since it is not flaky: 0 of 12 asks failed on the default branch: remove the quarantine" in json.dumps(
+    assert "still counts, because it is not flaky: 0 of 12 asks failed on the default branch: remove the quarantine" in json.dumps(
         ran.results["notes"]
     )

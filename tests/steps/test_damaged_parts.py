@@ -78,12 +78,12 @@ def with_more(text):
         (cut, "it is cut"),
         (lambda text: "", "it is cut"),
         (lambda text: text[:-1], "it is cut"),
-        (lambda text: "\n".join(text.splitlines()[:-1]) + "\n", "it is cut: the last line is no footer"),
+        (lambda text: "\n".join(text.splitlines()[:-1]) + "\n", "it is cut: the last line is not a footer"),
         (without_a_line, "it is cut: it has"),
         (with_a_word_changed, "its digest is another"),
         (with_more, "it is cut: it has"),
         (lambda text: "\0" * 100, "it is cut"),
-        (lambda text: "[" * 100_000 + "\n", "it is cut: the last line is no footer"),
+        (lambda text: "[" * 100_000 + "\n", "it is cut: the last line is not a footer"),
         (lambda text: signed(["[" * 100_000]), "line 1: "),
         (lambda text: signed([]), "line 1: "),
         (lambda text: signed(text.splitlines()[:1]), "it has no lines between the first and the last"),
@@ -155,9 +155,9 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
     [
         (lambda it: it.update(place=99), "the answer is none of shard"),
         (lambda it: it.update(repeat=1), "the answer is none of shard"),
-        (lambda it: it["answer"].update(key="0" * 64), "the answer is to another question"),
+        (lambda it: it["answer"].update(key="0" * 64), "the answer belongs to a different question"),
         (lambda it: it["answer"].update(grades=[]), "the answer has 0 grades, and 1 are planned"),
-        (lambda it: it["answer"]["grades"][0].update(definition="0" * 64), "a grade is about something else"),
+        (lambda it: it["answer"]["grades"][0].update(definition="0" * 64), "a grade belongs to a different assertion"),
         (lambda it: it["answer"].update(outcome="fail"), "the answer contradicts itself"),
         (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
@@ -263,16 +263,16 @@ def test_asks_of_a_shard_that_answered_anew_are_named(again, monkeypatch, capsys
     again.ask(shards=[2])
     code, results, _ = merge(again, capsys)
     assert code == 3
-    assert "it asks again what other parts than these answered: run its round again" in results["incomplete"]
+    assert "its failures belong to other parts than these: run its round again" in results["incomplete"]
 
 
 @each(
     ("change", "said"),
     [
-        (lambda it: it.update(place=77), "it asks again what did not fail in any part"),
-        (lambda it: it.update(place=1), "it asks again what did not fail in any part"),
-        (lambda it: it.update(asks={"9": it["asks"]["0"]}), "it asks again what did not fail in any part"),
-        (lambda it: it["asks"]["0"][0].update(key="0" * 64), "a grade is about something else than the plan's"),
+        (lambda it: it.update(place=77), "it re-asks a case that failed in no part"),
+        (lambda it: it.update(place=1), "it re-asks a case that failed in no part"),
+        (lambda it: it.update(asks={"9": it["asks"]["0"]}), "it re-asks a case that failed in no part"),
+        (lambda it: it["asks"]["0"][0].update(key="0" * 64), "a grade belongs to a different assertion than in the plan"),
         (lambda it: it.update(kind="other"), "must be 'again' or 'base'"),
     ],
 )
@@ -286,7 +286,7 @@ def test_asks_that_two_parts_have_are_named(again, capsys):
     other.write_text(signed([own[0], lines[1], own[1]]))
     code, results, _ = merge(again, capsys)
     assert code == 3
-    assert "it asks again what another part did" in results["incomplete"]
+    assert "it re-asks a case that another part re-asked" in results["incomplete"]
 
 
 def test_a_part_of_a_round_that_nobody_asked_for_is_never_green(asked, capsys):

@@ -77,7 +77,8 @@ def test_more_asks_than_a_run_may_hold_are_a_mistake(calibrate, llm):
 
 
 @pytest.mark.parametrize(
-    ("output", "said"), [("", "`output` is empty"), (" \u200b\n", "`output` is empty"), ("a\ud800", "a text holds half of a pair of signs")]
+    ("output", "said"),
+    [("", "`output` is empty"), (" \u200b\n", "`output` is empty"), ("a\ud800", "a text contains half of a surrogate pair")],
 )
 def test_an_output_that_no_target_gives_is_a_mistake(calibrate, llm, output, said):
     ran = calibrate(config(llm), lines({**label("a"), "output": output}))
@@ -150,7 +151,7 @@ def test_one_of_several_values_of_a_variable_is_named(calibrate, llm):
 def test_two_labels_of_one_output_must_agree(calibrate, llm):
     ran = calibrate(config(llm), lines(label("a"), label("b"), label("a", "fail")))
     assert (ran.code, llm.requests) == (2, [])
-    assert "labels.jsonl:3: this output is labelled otherwise at labels.jsonl:1" in ran.err
+    assert "labels.jsonl:3: this output has the other label at labels.jsonl:1" in ran.err
 
 
 def test_a_conversation_that_is_held_cannot_be_labelled(calibrate, llm):
@@ -158,7 +159,7 @@ def test_a_conversation_that_is_held_cannot_be_labelled(calibrate, llm):
     written = config(llm, case("case", turns=turns))
     ran = calibrate(written, lines(label("a")))
     assert (ran.code, llm.requests) == (2, [])
-    assert "a conversation that is held with the target" in ran.err
+    assert "a live conversation" in ran.err
 
 
 def test_the_rest_of_the_config_need_not_be_labelled_and_its_rules_need_not_hold(calibrate, llm):

@@ -51,7 +51,7 @@ def test_an_error_is_apart_and_never_a_vote(calibrate, llm):
     assert (overall["labels"], overall["errors"], overall["both_pass"]) == (1, 2, 1)
     assert (overall["minority"], overall["votes"]) == (0, 2)  # of a: most asks of b did not pass
     assert ran.out.count("NO VERDICT") == 2
-    assert "2 outputs got no verdict at the first ask and are in no table" in ran.out
+    assert "2 outputs got no verdict at the first ask, and no table counts them" in ran.out
 
 
 def test_assertions_are_counted_each_and_in_all(calibrate, llm):
@@ -218,7 +218,7 @@ def test_a_grader_that_flips_at_a_known_rate_is_found_out_whatever_the_threads_d
 def test_a_grader_that_never_moves_is_pointed_out(calibrate, llm):
     llm.reply = lambda path, body: json.dumps({"reason": "same", "pass": True, "score": 1})
     ran = calibrate(config(llm), lines(*map(label, "abc")))
-    assert "Asking again changed no reason" in ran.out
+    assert "All asks of each output gave the same reason" in ran.out
 
 
 # --- exit codes -----------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def advisory() -> Decision:
 CHANGES = (
     GateChange(ChangeKind.REMOVED, "the rule `style` is gone", Origin(CONFIG)),
     GateChange(ChangeKind.WEAKER, "`factuality` of `New York`: no longer blocks", Origin(CONFIG, 21)),
-    GateChange(ChangeKind.CHANGED, "`llm-rubric` of `Oregon`: has another value", Origin(CONFIG, 49)),
+    GateChange(ChangeKind.CHANGED, "`llm-rubric` of `Oregon`: has a different value", Origin(CONFIG, 49)),
 )
 
 

@@ -192,7 +192,7 @@ class Scenarios:
         left = action.run()
         assert left.code == 1, left.log
         assert action.github.seen == []
-        assert "belongs to no pull request" in left.log
+        assert "is not about a pull request" in left.log
 
     def test_a_weaker_gate_is_blocked_until_somebody_else_labels_the_head(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("A")

@@ -77,7 +77,7 @@ def failing(number: int, status: str = NEW_FAILURE) -> Row:
 def conversation(number: int) -> Row:
     said = ("I moved to Oslo.", "Noted: Oslo.", "Where does my parcel go?", "To Bergen.", "Thanks.", "You are welcome!")
     turns = tuple(Turn("assistant" if place % 2 else "user", text) for place, text in enumerate(said))
-    reason = "1 of 2 answers forget nothing; turn 4 forgets what it was told: the user lives in Oslo"
+    reason = "1 of 2 answers forget nothing; turn 4 forgets what the user said: the user lives in Oslo"
     forgot = _grade(Outcome.FAIL, 24 + 8 * number, "knowledge-retention", NEW_FAILURE, score=0.5, reason=reason)
     forgot = replace(forgot, threshold=0.8, turns=(4,))
     return replace(_row(number, Outcome.FAIL, forgot, output=said[-1], turns=turns), description="Moves to Oslo")

@@ -1,4 +1,4 @@
-"""Who may be asked, and with which credentials: what is one, whose it is, and where and as what it may leave.
+"""Which hosts gradegate may call, and with which credentials: what a credential is, whose it is, and where it may go.
 
 A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variable whose name says so and that the workflow
 does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, covers, host_at, is_private, literal, refused
 
-METADATA = "it is a service that hands out a machine's own credentials, which is never asked"
+METADATA = "it is a service that gives out the machine's own credentials, so gradegate never calls it"
 PRIVATE = "it is an address inside a private network"
-NO_NAME = "it is no name of a host, which has letters from a to z, digits and dashes between dots, and others as `xn--...`"
+NO_NAME = "it is not a host name: write letters from a to z, digits and dashes between dots, and other letters as `xn--...`"
 
 
 @dataclass(frozen=True, slots=True)

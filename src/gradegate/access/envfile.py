@@ -19,7 +19,7 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
     paths = [path.strip() for text in written for path in text.split(",") if path.strip()]
     if paths and environ.get("GITHUB_ACTIONS") == "true":
         cure = "set the variables by `env:` of the workflow's step, from its secrets"
-        raise ConfigError.at("--env-file is not read on GitHub, where a pull request writes the files", None, cure)
+        raise ConfigError.at("--env-file is not allowed on GitHub, where a pull request could write the file", None, cure)
     merged = dict(environ)
     mistakes: list[Mistake] = []
     for path in paths:
@@ -39,7 +39,7 @@ def _read(path: Path, written: str) -> str:
     except OSError as e:
         raise ConfigError.at(f"--env-file `{written}` cannot be read: {e.strerror}", None, "correct the path") from e
     if raw is None or len(raw) > MAX_SIZE:
-        raise ConfigError.at(f"--env-file `{written}` is no file of up to 1 MiB", None, "name a .env file")
+        raise ConfigError.at(f"--env-file `{written}` is not a file of at most 1 MiB", None, "name a .env file")
     return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
@@ -52,11 +52,11 @@ def parse(text: str, file: str) -> dict[str, str]:
     for line in parse_stream(StringIO(text)):
         at = Origin(file, line.original.line)
         if line.value and line.value.startswith("`"):
-            mistakes.append(Mistake("the value stands in backticks", at, "put it in single quotes"))
+            mistakes.append(Mistake("the value is in backticks", at, "put it in single quotes"))
         elif line.key and line.value is not None:
             found[line.key] = line.value
         elif line.key or line.error:
-            mistakes.append(Mistake("the line is no variable", at, "write NAME=value"))
+            mistakes.append(Mistake("the line does not set a variable", at, "write NAME=value"))
     if mistakes:
         raise ConfigError(*mistakes)
     return found

@@ -1,4 +1,4 @@
-"""Which hosts a key may go to, and which addresses nobody may ask."""
+"""Hosts that a key may go to, and addresses that are never called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose network this is: an action in a container of its own cannot reach what listens on the runner's loopback."""
+"""The network of this process: an action in its own container cannot reach what listens on the runner's loopback."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     host = host_at(url)
     if environ.get(VARIABLE) != "container" or host is None or not is_loopback(host.name):
         return None
-    what = f"{host.name} is the container of the action and not the runner, so nothing that an earlier step started is there"
+    what = f"{host.name} is the container of the action, not the runner, so an application from an earlier step is not there"
     gateway = gateway_of(_ROUTES)
-    other = f"; or let it listen on 0.0.0.0, and write {gateway} in place of {host.name}" if gateway else ""
+    other = f"; or start the application on 0.0.0.0, and write {gateway} in place of {host.name}" if gateway else ""
     return what, f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}"
 
 

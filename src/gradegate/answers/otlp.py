@@ -219,7 +219,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         # A message of a tool, or one with calls: so GenAI had them before its attributes of messages.
         if _EVENT.fullmatch(name := str(event.get("name") or "")):
             narrated = name.startswith("gen_ai.tool") or "tool_call" in f"{list(own)} {fields.as_text(own)}"
-            untold = untold or ("an event of a span tells of a call" if narrated else "")
+            untold = untold or ("an event of a span contains a call" if narrated else "")
     attributes |= _attributes(span.get("attributes"))
     told = _messages(attributes, "gen_ai.input.messages", "llm.input_messages")
     said = _messages(attributes, _SAID, "llm.output_messages")

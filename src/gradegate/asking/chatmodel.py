@@ -64,7 +64,7 @@ class ChatModel(Model):
             constrained = self._config.get("structured") != endpoint.REQUESTED
         elif finish == "tool_calls" and not calls and not self._shape.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
-            finish, metadata = "stop", {UNTOLD: "the answer ended in order to call a tool, and tells no call"}
+            finish, metadata = "stop", {UNTOLD: "the answer ended to call a tool, but contains no call"}
         return Reply(text, usage, finish, answer.refused, metadata, constrained, named_model(response))
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:

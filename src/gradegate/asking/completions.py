@@ -61,7 +61,7 @@ class Completions(Shape):
         written = [call for field in fields for call in (field if isinstance(field, list) else [field])]
         calls = objects(written)
         if len(calls) < len(written):
-            raise NoOutput("with a tool call that is no object")
+            raise NoOutput("with a tool call that is not an object")
         finish = self._finish(choices[0], calls)
         # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
         parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]

@@ -98,18 +98,18 @@ def access_token(setting: Setting) -> Minted | str:
     except (ValueError, RecursionError) as e:
         raise _wrong(f"the file of {FILE} is not JSON", setting) from e
     if not isinstance(content, dict):
-        raise _wrong(f"the file of {FILE} is no JSON object", setting)
+        raise _wrong(f"the file of {FILE} is not a JSON object", setting)
     kind, source = content.get("type"), content.get("credential_source")
     if kind == "service_account":
-        raise _wrong(f"{FILE} is a key of a service account, which is never used: it would have to be kept", setting)
+        raise _wrong(f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored", setting)
     if kind != "external_account" or not isinstance(source, dict) or not isinstance(source.get("url"), str):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
     audience, account = content.get("audience"), content.get("service_account_impersonation_url") or ""
     if content.get("token_url") != STS or not _matches(_AUDIENCE, audience) or not (account == "" or _matches(_ACCOUNT, account)):
-        raise _wrong(f"{FILE} names another place than Google's own for tokens", setting)
+        raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
     runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
     if named is None or named != runner:
-        raise _wrong(f"{FILE} takes GitHub's token from another place than this job's", setting)
+        raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setting)
     ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]
     more = content.get("service_account_impersonation")
     seconds = more.get("token_lifetime_seconds") if isinstance(more, dict) else None

@@ -141,7 +141,7 @@ def parse(written: Any) -> Extract | Computed:
     if not written:
         return Extract()
     if not isinstance(written, str | Mapping):
-        raise ValueError(f"transformResponse is no text: {written!r}")
+        raise ValueError(f"transformResponse is not text: {written!r}")
     try:
         if isinstance(written, str):  # the forms that can be followed without running code
             text = written.strip().removesuffix(";").strip()

@@ -77,7 +77,7 @@ class Federation:
             raise setting.keyless(f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0])
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
-            raise setting.keyless(f"{strange[0]} is no identifier", "copy it from the vendor's settings")
+            raise setting.keyless(f"{strange[0]} is not an identifier", "copy it from the vendor's settings")
         check_identity(setting, static)
         setting.uses.update(map(Use, self.ids.values()))
         return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
@@ -115,7 +115,7 @@ def check_identity(setting: Setting, otherwise: str) -> None:
         cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
         raise setting.keyless("the job has no identity token", cure, REQUESTS)
     if not address.startswith("https://") or host_at(address) is None:
-        raise setting.keyless(f"{ADDRESS} is no https address", otherwise)
+        raise setting.keyless(f"{ADDRESS} is not an https address", otherwise)
 
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
@@ -160,7 +160,7 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
     if 300 <= answer.status < 400:
         problem, trouble = "it redirects, which is not followed", Trouble.SETUP
     elif len(answer.body) > MOST_REPLY:
-        problem = f"{len(answer.body):,} bytes, which is no token"
+        problem = f"{len(answer.body):,} bytes, which is not a token"
     else:
         try:
             content = answer.json()

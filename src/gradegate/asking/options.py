@@ -43,7 +43,7 @@ def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     known = getattr(build, "options", None)
     if known is None or getattr(build, "open", False):
         return ()
-    sent = "; `passthrough` sends what a vendor takes beside them" if "passthrough" in known else ""
+    sent = "; `passthrough` sends further options to the vendor" if "passthrough" in known else ""
     return tuple(
         Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{sent}", _place(spec, name))
         for name in spec.config
@@ -111,12 +111,12 @@ def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, uns
         return
     for name in _MAPPINGS:
         if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
-            yield Mistake(f"`{name}` of `{spec.id}` is no mapping", _place(spec, name), "write `name: text` below it, a line each")
+            yield Mistake(f"`{name}` of `{spec.id}` is not a mapping", _place(spec, name), "write `name: text` below it, a line each")
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", _place(spec, name), unsupported[name])
         elif name in _TOOLS and name not in known and _is_on(spec.config[name]):
-            what = f"`{name}` of `{spec.id}` gives the model what it does not have here, so another answer would be graded"
+            what = f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded"
             yield Mistake(
                 what, _place(spec, name), "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)"
             )

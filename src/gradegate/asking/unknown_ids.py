@@ -1,4 +1,4 @@
-"""Ids that nobody here serves: what promptfoo has behind them, and the nearest id that is served.
+"""Provider ids that gradegate does not serve: what they are in promptfoo, and the nearest id that is served.
 
 `unknown_ids.yaml` has them.
 """
@@ -47,13 +47,13 @@ def check(spec: ProviderSpec) -> None:
     """Raises ConfigError for an id that is nothing gradegate asks: an agent, a voice, a cloud, two in one, a slip of the pen."""
     if spec.id.rpartition(":")[2] == PLACEHOLDER:
         cure = f"write in place of {PLACEHOLDER} the name of a model, as its vendor lists it"
-        raise ConfigError.at(f"`{spec.id}` names no model yet", spec.origin, cure)
+        raise ConfigError.at(f"`{spec.id}` has no model name yet", spec.origin, cure)
     # Ids with commas between them; a command or an address may have commas of its own.
     ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
     if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        cure = "name each by itself: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
-        raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one", spec.origin, cure)
+        cure = "name each model separately: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
+        raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one id", spec.origin, cure)
     if found := _slip(spec.id) or _known(spec.id):
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])
 

@@ -131,7 +131,7 @@ def refusal(answer: Response) -> ProviderError:
     what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
     if 300 <= answer.status < 400:
         setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
-        what = f"it redirects to {to}, which is not followed, so that the key goes nowhere else"
+        what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     said = words(body)
     other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED  # this very request is not taken: others may be
@@ -183,7 +183,7 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
-        raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
+        raise ProviderError(f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED)
     return [float(part) for part in numbers]
 
 

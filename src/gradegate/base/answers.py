@@ -94,14 +94,14 @@ class _Ledger:
     def _missing(self, old: AnswerTerms, place: _Place, others: _Others) -> Iterator[Lost]:
         target = self.match.names[1][place.target].name
         if not old.recorded and (new := others.recorded.get(old.question)):
-            yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked"), old.name, new.origin)
+            yield Lost(Found(WEAKER, "its answer is recorded now, and no model is asked"), old.name, new.origin)
         elif place.question in self.asked:
-            yield Lost(Found(REMOVED, f"no longer asked of `{target}` as often, or with all prompts"), old.name)
+            yield Lost(Found(REMOVED, f"runs less often, or with fewer prompts, on `{target}`"), old.name)
         elif new := others.wider(old, place):
-            yield Lost(Found(CHANGED, "has further variables"), old.name, new.origin)
+            yield Lost(Found(CHANGED, "has more variables"), old.name, new.origin)
             yield from self._compared(old, new)
         elif new := others.named(old, place):
-            yield Lost(Found(REMOVED, "what was asked is gone: it has other variables"), old.name, new.origin)
+            yield Lost(Found(REMOVED, "its question is gone, because its variables changed"), old.name, new.origin)
         else:
             yield Lost(Found(REMOVED, "gone"), old.name)
 
@@ -119,23 +119,23 @@ class _Ledger:
             )
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
-                    yield Found(WEAKER, f"the rule `{rule.name}` no longer looks at it", f"`{kind}`")
+                    yield Found(WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`")
 
 
 def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
     """The ways in which a test, apart from its assertions, is another one."""
     if not old.recorded and new.recorded:
-        yield Found(WEAKER, "its answer is recorded, where a model was asked")
+        yield Found(WEAKER, "its answer is recorded now, and no model is asked")
     elif old.recorded != new.recorded:
-        yield Found(CHANGED, "its recorded answer is another")
+        yield Found(CHANGED, "its recorded answer changed")
     if new.runs.milder(old.runs):
         passed, passes = old.runs, new.runs
-        said = f"passes by {passes.passes} of {many(passes.of, 'run')}, where it took {passed.passes} of {passed.of}"
+        said = f"needs {passes.passes} of {many(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
         each = (passed.of, passes.of) == (passed.passes, passes.passes)
-        yield Found(WEAKER, f"asked {many(passes.of, 'time')}, not {passed.of}" if each else said)
+        yield Found(WEAKER, f"runs {many(passes.of, 'time')}, not {passed.of}" if each else said)
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else ""
-        yield Found(WEAKER, f"in quarantine until {new.quarantine}, where it was{was or ' not in one'}")
+        yield Found(WEAKER, f"in quarantine until {new.quarantine}, and before{was or ' in none'}")
     yield from (Found(CHANGED, what) for what, was, now in zip(APART, old.apart, new.apart, strict=True) if was != now)
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 

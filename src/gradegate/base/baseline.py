@@ -22,13 +22,12 @@ from gradegate.values.suite import Note, Policy
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")
 FOREIGN = Note(
-    "the baseline has no case of this run, so every failure counts as new; where the target is another one, give it the `label` that it had"
+    "the baseline has no case of this run, so every failure counts as new. If the target changed, give it the `label` that it had"
 )
 ALONE = Note(
-    "the base has no case of this run by the same definition, so every failure counts as new; "
-    "where the target is another one, give both the same `label`"
+    "the base has no case with the same definition, so every failure counts as new. If the target changed, give both the same `label`"
 )
-_CURE = "put it outside the repository, or give `base`, a checkout of the base commit: then it is read from there"
+_CURE = "move it out of the repository, or give `base`, a checkout of the base commit: the file is then read from there"
 
 
 def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[Note]:

@@ -51,7 +51,7 @@ def compare(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems
         if new is None:
             new = next((suite for suite in others_of_head if suite.digest == old.digest), None)
             others_of_head = [suite for suite in others_of_head if suite is not new]
-            what = "is run no more" if new is None else f"is named `{new.file}` now"
+            what = "no longer runs" if new is None else f"is now named `{new.file}`"
             kind = REMOVED if new is None else CHANGED
             found.append(GateChange(kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)))
         if new is not None:
@@ -68,20 +68,20 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     yield from _policies(old, new)
     names = sorted(name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
     if names:
-        yield GateChange(CHANGED, f"`env` sets {', '.join(f'`{name}`' for name in names)} otherwise", file)
-    yield from (GateChange(CHANGED, f"`{name}` is another", file) for name in old.apart if old.apart[name] != new.apart[name])
+        yield GateChange(CHANGED, f"`env` sets {', '.join(f'`{name}`' for name in names)} differently", file)
+    yield from (GateChange(CHANGED, f"`{name}` changed", file) for name in old.apart if old.apart[name] != new.apart[name])
     targets = _matched(old.targets, new.targets, _SAME_TARGET)
     prompts = _matched(old.prompts, new.prompts, (str, lambda _: None))
     for number, target in enumerate(old.targets):
         if number not in targets:
-            yield GateChange(REMOVED, f"the target `{target.name}` is asked no more", file)
+            yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
             continue
         now = new.targets[targets[number]]
         ways = compare_models(target, now)
-        yield from (GateChange(kind, f"the target is another: {what}", _at(now.origin, file)) for kind, what in ways)
+        yield from (GateChange(kind, f"the target changed: {what}", _at(now.origin, file)) for kind, what in ways)
     for number, label in enumerate(old.prompts):
         if number not in prompts:
-            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is asked no more", file)
+            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is no longer used", file)
     rules = tuple(rule for policy in old.policies for rule in policy.rules if rule.blocking and not rule.every_case)
     match = Match(targets, prompts, (old.targets, new.targets), rules)
     yield from _grouped(compare_answers(old.answers, new.answers, match), file)
@@ -148,24 +148,24 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     yield from _rules(old, new, file)
     less = []
     if min(map(_strictness, new.policies)) < min(map(_strictness, old.policies)):
-        less.append("errors weigh less than before (`gate.errors`)")
+        less.append("errors count for less than before (`gate.errors`)")
     if any(policy.compare for policy in old.policies) and not all(policy.compare for policy in new.policies):
-        less.append("the base is no longer asked beside it (`gate.compare`)")
+        less.append("answers are no longer compared with those of the base (`gate.compare`)")
     if milder(before.confirm, now.confirm):
-        less.append(f"failures are asked again in a milder way: `gate.confirm` {before.confirm} became {now.confirm}")
+        less.append(f"failures are re-asked in a milder way: `gate.confirm` {before.confirm} became {now.confirm}")
     if now.noise > before.noise:
-        less.append(f"more flips of the grader are forgiven: `gate.noise` {before.noise:g} became {now.noise:g}")
+        less.append(f"more flips of the grader are allowed: `gate.noise` {before.noise:g} became {now.noise:g}")
     asked, asks = (
         {digest([spec.id, spec.label, dict(spec.config), dict(spec.env)]) for spec in policy.second_opinions} for policy in (before, now)
     )
     if asks - asked:
-        less.append("failures are asked again of further models: `gate.second-opinions`")
+        less.append("further models are re-asked about failures: `gate.second-opinions`")
     elif asks != asked:
-        yield GateChange(CHANGED, "`gate.second-opinions` is another", file)
+        yield GateChange(CHANGED, "`gate.second-opinions` changed", file)
     if before.sentinels and not now.sentinels:
-        less.append("nothing shows whether the grader has moved: `gate.sentinels` is gone")
+        less.append("a grader that moves is no longer noticed: `gate.sentinels` is gone")
     elif before.sentinels and before.sentinels != now.sentinels:
-        yield GateChange(CHANGED, "`gate.sentinels` is another, or its file", file)
+        yield GateChange(CHANGED, "`gate.sentinels` or its file changed", file)
     if blocks(old.policies) and not blocks(new.policies):
         less.append("a weaker gate no longer blocks (`gate.changes`)")
     yield from (GateChange(WEAKER, what, file) for what in less)
@@ -180,7 +180,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
         most, less = getattr(before, name), getattr(now, name)
         if less is not None and (most is None or less < most):
             file = next(suite.file for suite in head for it in suite.policies if getattr(it.budget, name) == less)
-            what = f"less may be asked: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
+            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
             yield GateChange(kind, what, Origin(file))
 
 
@@ -204,7 +204,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         now = new[match[number]]
         where = _at(now.origin, file)
         if rule.name != now.name:
-            yield GateChange(CHANGED, f"the rule `{rule.name}` is named `{now.name}` now", where)
+            yield GateChange(CHANGED, f"the rule `{rule.name}` is now named `{now.name}`", where)
         yield from (GateChange(WEAKER, f"the rule `{rule.name}` {what}", where) for what in _loosened(rule, now))
 
 
@@ -222,12 +222,11 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
     for name in (*_LEAST, *_MOST):
         before, now = _limit(old, name), _limit(new, name)
         if before is not None and (now is None or (now < before if name in _LEAST else now > before)):
-            how = "asks for less" if name in _LEAST else "lets more through"
-            yield f"{how}: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
+            yield f"is weaker: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"
     if old.runs and new.runs and new.runs.milder(old.runs):
         was, become = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (old.runs, new.runs))
-        yield f"asks for less: runs {was} became {become}"
+        yield f"is weaker: runs {was} became {become}"
     if old.select != new.select or old.by_metric != new.by_metric:
-        yield "looks at other grades"
+        yield "selects other grades"

@@ -15,7 +15,7 @@ from gradegate.planning.secrets import secrets_of
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Policy
 
-_LINKED = "the base `{}` is a symbolic link, which a pull request could have put there"
+_LINKED = "the base `{}` is a symbolic link, which the pull request could have created"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def plan_base(settings: Settings) -> Base:
     Raises ConfigError where the folder is not there: a slip of the workflow, which no pull request made.
     """
     if not (settings.cwd / settings.base).is_dir():
-        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "correct the path, and check the base commit out there")
+        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "correct the path, and check out the base commit there")
     try:
         there = _settings(settings)
     except ConfigError as e:
@@ -80,11 +80,11 @@ def root_of(settings: Settings) -> Path:
     steps = [folder, *folder.parents]
     inside = [step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top]
     if any(step.is_symlink() for step in inside or steps[:1]):
-        raise ConfigError.at(_LINKED.format(settings.base), None, "check the base out into a folder of its own")
+        raise ConfigError.at(_LINKED.format(settings.base), None, "check out the base into a separate folder")
     root = folder.resolve()
     if settings.cwd.resolve().is_relative_to(root):
-        what = f"the base `{settings.base}` is the checkout that it should be compared with"
-        raise ConfigError.at(what, None, "check the base out into a folder of its own")
+        what = f"the base `{settings.base}` is the checkout under test"
+        raise ConfigError.at(what, None, "check out the base into a separate folder")
     own = repository_of(settings.cwd.resolve())
     judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""} - {""}
     # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.

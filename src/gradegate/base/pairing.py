@@ -1,4 +1,4 @@
-"""A run beside that of its base: which answer stands for which, what each grade is, and what is to be said. Pure."""
+"""Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
 
 from __future__ import annotations
 
@@ -143,16 +143,16 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     elif days > STALE:
         yield f"the baseline is {many(days, 'day')} old"
     if commit and baseline.commit != commit:
-        of = baseline.commit[:_SHORT] or "an unknown commit"
-        yield f"the baseline is of {of}, and the base is at {commit[:_SHORT]}"
+        of = baseline.commit[:_SHORT] or "unknown"
+        yield f"the baseline is from commit {of}, but the base is at {commit[:_SHORT]}"
     here, there = set(models), set(baseline.models)
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
     if odd := sum(map(_is_contradictory, baseline.answers)):
-        what = "contradicts itself" if odd == 1 else "contradict themselves"
-        yield f"{many(odd, 'case')} of the baseline {what}: what it says of the assertions is taken, not of the case"
+        what = "contradicts its" if odd == 1 else "contradict their"
+        yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
     if baseline.confirm in ("", "off"):
-        yield "the baseline was made without asking again: a failure in it may be noise, and hide a new one"
+        yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
 
 
 def _is_contradictory(row: Row) -> bool:

@@ -1,4 +1,4 @@
-"""What a plan checks, as small values that the plan of another checkout can be compared with: texts become digests."""
+"""What a plan checks, as small values that can be compared with another checkout: texts become digests."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class CaseInput:
 
 # What an answer depends on beside its question and its assertions, as a finding names it where it is another one.
 APART = (
-    "its `prefix`, `suffix`, `transform` or scoring function is another",
-    "what is asked before it in its conversation is another",
-    "what it is compared with, or by, is another",
-    "what its code reads of the target or the prompt is another",
+    "its `prefix`, `suffix`, `transform` or scoring function changed",
+    "the conversation before it changed",
+    "what it is compared with, or how, changed",
+    "the target or prompt settings that its code reads changed",
 )
 
 

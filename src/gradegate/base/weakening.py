@@ -17,9 +17,9 @@ REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHA
 Way = tuple[ChangeKind, str]
 CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _OTHERS = {
-    "value": "has another value",
-    "options": "has other options",
-    "rubric": "has another grading prompt",
+    "value": "has a different value",
+    "options": "has different options",
+    "rubric": "has a different grading prompt",
     "metric": "counts for the metric `{new}`, not `{old}`",
 }
 # What makes two assertions the same one, from the most to the least alike.
@@ -63,7 +63,7 @@ def compare_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms], thres
             now = models.get(need)
             ways = [(CHANGED, f"no {need} model is asked")] if now is None else list(compare_models(before, now))
             where = now.origin if now is not None and now.origin.line else new.origin
-            yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
+            yield from (Found(kind, f"is graded differently: {what}", f"`{new.type}`", where) for kind, what in ways)
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
@@ -108,21 +108,21 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
     elif old.members:
         lower = old.limit is not None and new.limit is not None and new.limit < old.limit
         if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
-            yield WEAKER, "what must not hold is something else"
+            yield WEAKER, "its negated assertions changed"
     elif new.free and not old.free:
-        was = "its grader's yes or no" if old.limit is None else f"the threshold {old.limit:g}"
-        yield WEAKER, f"is reported alone: {was} became `threshold: none`"
+        was = "the grader's own verdict" if old.limit is None else f"the threshold {old.limit:g}"
+        yield WEAKER, f"no longer decides: {was} became `threshold: none`"
     elif strictness(new) < strictness(old):
-        yield WEAKER, f"asks for less: threshold {_shown(old.limit)} became {_shown(new.limit)}"
+        yield WEAKER, f"is weaker: threshold {_shown(old.limit)} became {_shown(new.limit)}"
     elif old.limit is None and new.limit is not None and not old.free:  # a score without a yes or no counts from now on
-        yield CHANGED, f"its score decides too, from {_shown(new.limit)}"
+        yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
     if old.confirm != new.confirm and milder(old.mode, new.mode):
-        yield WEAKER, f"its failures are asked again in a milder way: {old.mode} became {new.mode}"
+        yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
     if old.opinions != new.opinions:
         further = set(new.asked_again) - set(old.asked_again)  # each may overturn a failure
-        yield (WEAKER, "its `second-opinions` ask further models") if further else (CHANGED, "its `second-opinions` are others")
+        yield (WEAKER, "its `second-opinions` ask further models") if further else (CHANGED, "its `second-opinions` changed")
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)
@@ -136,27 +136,27 @@ def milder(old: str, new: str) -> bool:
 def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
     """What another threshold on the mean of a test or a set comes to; without one, each assertion must pass."""
     if old is None and new is not None:
-        yield WEAKER, f"its mean decides now, from {new:g}, where every assertion had to pass"
+        yield WEAKER, f"now the mean decides, with threshold {new:g}; before, every assertion had to pass"
     elif old is not None and new is None:
         yield WEAKER, f"its threshold {old:g} is gone"
     elif old is not None and new is not None and new < old:
-        yield WEAKER, f"asks for less: threshold {old:g} became {new:g}"
+        yield WEAKER, f"is weaker: threshold {old:g} became {new:g}"
 
 
 def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
     """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
     if old.source != new.source:
         kind = WEAKER if old.source == "model" else CHANGED
-        yield kind, f"`{new.name}` gives replies from a {new.source}, where `{old.name}` gave those of a {old.source}"
+        yield kind, f"`{new.name}` gives replies from a {new.source}; `{old.name}` gave replies from a {old.source}"
     if old.id != new.id:
         at = f" at {new.host}" if new.host != old.host else ""
-        yield CHANGED, f"`{new.id}`{at} takes the place of `{old.id}`"
+        yield CHANGED, f"`{new.id}`{at} replaces `{old.id}`"
     elif old.host != new.host:
         yield WEAKER, f"`{new.id}` is asked at {new.host or 'this machine'}, not at {old.host or 'this machine'}"
     before, now = dict(old.options), dict(new.options)
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if names:
-        yield CHANGED, f"`{new.name}` is set otherwise: " + ", ".join(f"`{name}`" for name in names)
+        yield CHANGED, f"`{new.name}` has different settings: " + ", ".join(f"`{name}`" for name in names)
 
 
 def _lighter(old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None) -> Iterator[Way]:

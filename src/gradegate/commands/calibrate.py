@@ -9,14 +9,14 @@ from functools import partial
 from gradegate.commands import flags
 from gradegate.commands.telling import complain, here
 
-ABOUT = "hold a grader against labels of people; suggest `noise`"
+ABOUT = "compare a grader with labels of people, and suggest `noise`"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    parser.add_argument("config", nargs=1, help="the config whose cases the labels name")
+    parser.add_argument("config", nargs=1, help="the config with the cases that the labels name")
     flags.add(parser, "calibrate")
-    parser.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/calibrate.md")
+    parser.add_argument("labels", metavar="LABELS.jsonl", help="one labelled output per line; see docs/calibrate.md")
 
 
 def run(args: argparse.Namespace) -> int:

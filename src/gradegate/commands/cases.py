@@ -10,7 +10,7 @@ from gradegate.commands import flags
 from gradegate.commands.telling import here
 from gradegate.deciding.exit import PASS
 
-ABOUT = "write what an application is to answer elsewhere; makes no call"
+ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

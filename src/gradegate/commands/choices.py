@@ -1,4 +1,4 @@
-"""What somebody chose who starts with gradegate, and what it comes to where nothing was chosen."""
+"""The choices of `gradegate init`, and the defaults of those that were not made."""
 
 from __future__ import annotations
 

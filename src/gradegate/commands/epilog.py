@@ -1,4 +1,4 @@
-"""What stands below every page of help: the exit codes and an example; and what `gradegate` alone says."""
+"""The last part of every help page: exit codes and an example; and the text that `gradegate` alone prints."""
 
 from __future__ import annotations
 

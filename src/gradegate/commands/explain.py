@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gradegate.errors import ConfigError
     from gradegate.values.result import Decision
 
-ABOUT = "tell the whole story of one case of a results.json; asks no model"
+ABOUT = "show everything about one case of a results.json; makes no call"
 _LISTED = 50  # cases, of several that match
 
 

@@ -1,4 +1,4 @@
-"""The options of the command line with what they come to; among them those that people bring along from ``promptfoo eval``."""
+"""The options of the command line, with their values; also those of ``promptfoo eval`` that have no effect here."""
 
 from __future__ import annotations
 

@@ -17,18 +17,18 @@ ABOUT = "write a first config and a workflow; makes no call without --live"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="where the config is to lie; default is this folder")
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="the folder for the config; default is this folder")
     parser.add_argument("--template", choices=tuple(TEMPLATES), help="what is tested; default prompt")
     parser.add_argument("--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL")
-    parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
+    parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the model that answers")
     of_config = parser.add_mutually_exclusive_group()
     of_config.add_argument("--live", action="store_true", help="ask the models the first case, and record what they reply")
     parser.add_argument("--key", metavar="NAME", help="the variable that holds the key, where it is not the vendor's own")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
-    of_config.add_argument("--only-workflow", action="store_true", help="write a workflow for the config that is there")
+    of_config.add_argument("--only-workflow", action="store_true", help="write only a workflow, for a config that exists")
     parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
-    parser.add_argument("--from-pr", action="store_true", help="write nothing; say what the workflows do on a pull request")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask no questions; use the defaults")
+    parser.add_argument("--from-pr", action="store_true", help="write nothing; show what the workflows do on a pull request")
 
 
 def run(args: argparse.Namespace) -> int:

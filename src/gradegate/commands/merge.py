@@ -8,7 +8,7 @@ from functools import partial
 from gradegate.commands import flags
 from gradegate.commands.telling import delivered, estimated, here, written
 
-ABOUT = "decide by the parts of all shards of a run; asks no model"
+ABOUT = "decide from the parts of all shards of a run; makes no call"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from gradegate.files.replacing import Place, replacing
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.values.figures import many
 
-ABOUT = "show as a diff what promptfoo configs and workflows lack here; makes no call"
+ABOUT = "show the changes that promptfoo configs and workflows need, as a diff; makes no call"
 _END = "\\ No newline at end of file"
 
 
@@ -27,8 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     about = "configs, and workflows that run promptfoo; default is the config of the folder and all such workflows of the repository"
     parser.add_argument("file", nargs="*", help=about)
-    parser.add_argument("--write", action="store_true", help="make the changes; without it they are only shown")
-    parser.add_argument("--grader", metavar="ID", default="", help="the model that grades; default is the one that answers")
+    parser.add_argument("--write", action="store_true", help="write the changes; without this option they are only shown")
+    parser.add_argument("--grader", metavar="ID", default="", help="the model that grades; default is the model that answers")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,12 +77,12 @@ def _tell(migration: Migration, write: bool) -> int:
     if write:
         _write(migration.root, changed)
     if left := dict.fromkeys(migration.left):
-        say("What to know, and what is left to do by hand:")
+        say("Notes, and what you need to change by hand:")
         for mistake in sorted(left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)):
             say(f"  {mistake}")
     names = ", ".join(path.relative_to(migration.root).as_posix() for path in changed)
     if not changed:
-        say("nothing more can be written by machine" if left else f"nothing is lacking in {many(len(migration.files), 'file')}")
+        say("no further change can be made automatically" if left else f"nothing is lacking in {many(len(migration.files), 'file')}")
     else:
         say(f"written: {names}" if write else f"nothing was written; --write changes {names}")
     return PASS

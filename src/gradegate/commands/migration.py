@@ -130,7 +130,7 @@ class Migration:
         self.left += [replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes]
         if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
-            self._tell(("which configs are read is only known when it runs", origin, cure))
+            self._tell(("the configs are known only when the workflow runs", origin, cure))
         elif new := self._grader(run, origin):
             given = _at(step, "with")
             edits.change([*place, "with"] if given else place, put={"grader": new} if given else {"with": {"grader": new}})
@@ -151,7 +151,7 @@ class Migration:
             self.left += before
             return ""
         self.left += after
-        why = "put a model for MODEL" if new == PLACEHOLDER else "it is the model that answers; another one is a better judge of it"
+        why = "write a model instead of MODEL" if new == PLACEHOLDER else "it is the model that answers; a different model judges better"
         self._tell(*([] if self.grader else [(_GRADES.format(new), origin, why)]))
         return new
 
@@ -187,7 +187,7 @@ class Migration:
             if kind and type(value) in (int, float) and "value" not in option_names(kind) and "threshold" not in assertion:
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
-                self._tell((what, edits.origin([*place, "value"]), "promptfoo passes that `value` over; check that it is meant"))
+                self._tell((what, edits.origin([*place, "value"]), "promptfoo ignores this `value`; check that you want it"))
         return edits if isinstance(edits.values, Mapping) else None
 
     def gates(self) -> None:

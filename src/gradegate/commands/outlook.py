@@ -67,12 +67,12 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     action, run = step_settings(root, workflow, job, step)
     wrong = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
     if run is None:
-        return [*said, ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`")], wrong
+        return [*said, ("configs", "known only when the workflow runs; see `gradegate validate CONFIG`")], wrong
     try:
         prepared, missing = prepare_without_keys(run)
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
-            return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
+            return [*said, ("configs", f"not known here, because no code runs: {e.mistakes[0].what}")], wrong
         return said, [*wrong, *(worded(str(mistake), inputs=True) for mistake in e.mistakes)]
     plan = prepared.shown_plan
     said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
@@ -106,9 +106,9 @@ def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings
     if "pull_request" not in events:
         return "see docs/github-events.md"
     if not prepared.plan.keys:
-        return "run as any other, as no key is needed; no comment, since their token only reads"
+        return "run like any other, because no key is needed; no comment, because their token is read-only"
     ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
-    return f"not run, as GitHub gives them no secrets: the check {ends}; docs/github-forks.md has a way in two stages"
+    return f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
 
 
 def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from gradegate.commands import flags
 from gradegate.commands.telling import here, planned, say_estimate
 from gradegate.deciding.exit import PASS
 
-ABOUT = "find every mistake in configs, and say what a run would take; makes no call"
+ABOUT = "find every mistake in configs, and estimate the calls of a run; makes no call"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gradegate.reporting.report import Links
     from gradegate.values.result import Decision
 
-ABOUT = "make a page of a results.json and open it in the browser; asks no model"
+ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
 _HEAD = 2000  # characters in which a page of ours says so
 _OURS = '<meta name="generator" content="gradegate">'
 
@@ -52,7 +52,7 @@ def _replaceable(page: Path) -> None:
     except (OSError, ValueError):
         return
     if not ours:
-        what = f"`{page}` is there already, and is no page of gradegate"
+        what = f"`{page}` exists already and is not a page of gradegate"
         raise ConfigError.at(what, None, "move it away, or name another with -o")
 
 

@@ -61,8 +61,8 @@ class CaseReader:
             return None
         days = (keys.until - datetime.now(UTC).date()).days
         if days > LONGEST:
-            what = f"`until` is {days} days ahead, and a quarantine lasts at most {LONGEST}"
-            raise ConfigError.at(what, origin, "name an earlier date, and mend the test by then")
+            what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
+            raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
         return Quarantine(keys.until, days)
 
     def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:

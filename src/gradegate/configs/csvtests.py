@@ -97,7 +97,7 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
                 raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
             kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
             if GRADERS.find(kind.removeprefix("not-")):
-                what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` reads like an assertion"
+                what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` looks like an assertion"
                 raise ConfigError.at(what, origin, "name the column `__expected`")
             test["vars"][name] = cell
         elif cell.strip() and re.fullmatch(r"__expected\d*", name):

@@ -28,7 +28,7 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
                 desk.say(misnamed, origin, "give it another name")
             try:
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
-                    raise ConfigError.at(f"`{keys.value}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
+                    raise ConfigError.at(f"`{keys.value}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
                 yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin)
             except ConfigError as e:
                 desk.mistakes += e.mistakes
@@ -39,5 +39,5 @@ def _misnamed(name: str, before: Sequence[str]) -> str:
     if not name.strip():
         return "a derived metric has no name"
     if name == COUNT:
-        return f"a derived metric is called `{COUNT}`, which is the number of answers"
+        return f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
     return f"two derived metrics are called `{name}`" if name in before else ""

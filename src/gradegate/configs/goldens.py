@@ -73,7 +73,7 @@ def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any
     if fields.get("scenario"):
         written = fields["turns"]
         if not isinstance(written, list) or not written:
-            cure = "record the conversation: gradegate plays no user"
+            cure = "record the conversation: gradegate does not simulate a user"
             raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
         test["turns"] = [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
     elif "actual_output" in fields:

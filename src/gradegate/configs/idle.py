@@ -112,4 +112,4 @@ def _note(items: list[Idle]) -> Note:
     names = [f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()]
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     first = min((item.origin for item in items), key=lambda origin: origin.line)
-    return Note(f"has no meaning here, and is passed over: {', '.join(names[:MOST])}{more}", first)
+    return Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first)

@@ -32,7 +32,7 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
             if isinstance(label, str):
                 yield from prompts([entry], desk)
             else:
-                desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
+                desk.say(f"the label of the prompt `{text}` is not text", desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):
@@ -71,7 +71,7 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     elif item.startswith("exec:"):
         yield generators.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
-        raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
+        raise ConfigError.at(f"gradegate does not fetch or run `{item}`", origin, "put the prompt into the repository")
     else:
         if _is_word(item, _NAME):
             desk.notes.append(_as_text(item, origin))
@@ -83,7 +83,7 @@ def _is_word(text: str, kind: re.Pattern[str]) -> bool:
 
 
 def _as_text(word: str, origin: Origin) -> Note:
-    return Note(f"the prompt is the word `{word}`, and is sent as it is: a file is named by `file://` or its ending", origin)
+    return Note(f"the prompt is the word `{word}`, and is sent as text: to name a file, write `file://` or its suffix", origin)
 
 
 def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:

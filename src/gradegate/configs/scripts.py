@@ -39,9 +39,9 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
     if suffix in _TYPESCRIPT and not engine:
         return program(written, source.workspace, source.folder, origin, f"compile it to one .js file without imports; or {INSTEAD}")
     if suffix in _TYPESCRIPT:
-        raise ConfigError.at(f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports")
+        raise ConfigError.at(f"`{written}` is TypeScript, which does not run here", origin, "compile it to one .js file without imports")
     if suffix not in ENDINGS:
-        raise ConfigError.at(f"`{written}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
+        raise ConfigError.at(f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"
     name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
     text = source.workspace.text(reference, source.folder, origin, code=True)

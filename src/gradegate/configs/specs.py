@@ -196,7 +196,7 @@ def _from_file(file: str, written: Any, source: Source, origin: Origin) -> tuple
     """What the file says, to be read as if it were written here. Raises ConfigError."""
     beside = sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
     if beside:
-        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file says it all"
+        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file defines the provider"
         raise ConfigError.at(what, _origin(written, origin), "write it into the file")
     name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
     content = document.read(source.workspace.read(file, source.folder, origin), name)

@@ -1,4 +1,4 @@
-"""Looks over ``assertionTemplates``: one that no test refers to is checked by nobody else, and may be meant for all of them."""
+"""Checks ``assertionTemplates``: also those that no test refers to, which nothing else checks."""
 
 from __future__ import annotations
 

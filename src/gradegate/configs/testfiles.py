@@ -33,7 +33,7 @@ def tests_in(reference: str, source: Source, origin: Origin, config: Any = None)
         return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
-            raise ConfigError.at(f"`{reference}` is of a kind that is not read", origin, cure)
+            raise ConfigError.at(f"`{reference}` is a kind of file that gradegate does not read", origin, cure)
         empty = True
         for test in _read(path, source, origin):
             empty = False

@@ -62,10 +62,10 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
     if cure := _meant(place).get(word):
         return unknown, cure
     if (place in _LIMITED and is_limit(key)) or (place == "test" and of_a_rule(key)):
-        nothing = f"`{key}` is no key of a rule" if place == "rule" else f"`{key}` decides nothing there"
+        nothing = f"`{key}` is not a key of a rule" if place == "rule" else f"`{key}` decides nothing there"
         return nothing, as_rule(key, value, place)
     if asserts(value):
-        return f"`{key}` has no meaning here, and what it asserts is checked by nobody", _nearest(key, place, list(known))
+        return f"`{key}` has no meaning here, so its assertion is not checked", _nearest(key, place, list(known))
     if documents(key) and (limit := limit_in(value)):
         return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit) if isinstance(value, dict) else None, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):

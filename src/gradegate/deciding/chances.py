@@ -1,4 +1,4 @@
-"""The statistics that decisions rest on: intervals, exact tails, agreement, and how often to ask again.
+"""The statistics behind decisions: intervals, exact tails, agreement, and how often to re-ask.
 
 Pure functions of numbers. Shares and chances are from 0 to 1; what nothing was counted for is None.
 """

@@ -1,4 +1,4 @@
-"""What answers cost and how long they took beside the base: the mean of paired differences, and how far noise moves it. Pure."""
+"""Cost and latency of answers compared with the base: the mean of paired differences, and its noise. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a case: what they come to for a rule, how many are made next, and the case as one row. Pure."""
+"""The runs of a case: what they mean for a rule, how many are made next, and the case as one row. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a grader has moved: what it says of labelled outputs now, beside how often it agreed with their labels before. Pure."""
+"""Whether a grader has moved: its verdicts on labelled outputs now, compared with its earlier agreement. Pure."""
 
 from __future__ import annotations
 

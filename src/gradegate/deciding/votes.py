@@ -1,4 +1,4 @@
-"""What asks of one grade come to: Wald's sequential test, from their outcomes and from who said them. Pure."""
+"""The result of several asks of one grade: Wald's sequential test over their outcomes and their models. Pure."""
 
 from __future__ import annotations
 

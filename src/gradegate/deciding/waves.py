@@ -1,4 +1,4 @@
-"""Which failing grades are asked again next, so that the rules are settled by few asks. Pure."""
+"""Which failing grades are re-asked next, so that few asks settle the rules. Pure."""
 
 from __future__ import annotations
 

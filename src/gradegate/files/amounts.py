@@ -1,4 +1,4 @@
-"""Adds up what the files and answers of a run hold, so that many small ones are no way round the limit of one."""
+"""Adds up the sizes of a run's files and answers, so that many small files cannot pass the limit for one."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import NEW, Place, opened_folder
 
-MOVE = "move it away, or start in another folder: nothing is overwritten"
+MOVE = "move it away, or start in another folder: gradegate overwrites no file"
 
 
 def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None) -> None:

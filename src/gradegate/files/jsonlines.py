@@ -48,7 +48,7 @@ def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
         except ConfigError as e:
             mistakes += e.mistakes
         if len(mistakes) > MAX_MISTAKES:
-            what = "so many lines cannot be read that the rest is not looked at"
+            what = "too many lines cannot be read, so the rest is not checked"
             mistakes[-1] = Mistake(what, Origin(file, number), "correct these first")
             break
     return rows, mistakes

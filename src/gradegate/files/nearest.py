@@ -19,7 +19,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         return f"`{written}` is a folder, and no file", "name a file in it"
     plain = written.removeprefix("file://")
     if re.match(r"[A-Za-z]:[\\/]", plain):
-        return (f"`{written}` is a path of one machine", "name the file by its path from the file that names it, with `/`")
+        return (f"`{written}` is a path on one machine only", "name the file by its path from the file that names it, with `/`")
     slashed = (path.parent / path.name.replace("\\", "/")).resolve()
     if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
         return f"`{written}` does not exist: folders are parted with `/`", f'write "{written.replace(chr(92), "/")}"'

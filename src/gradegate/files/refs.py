@@ -60,7 +60,7 @@ class _Resolver:
             beside = {key: item for key, item in pairs.items() if key != REF}
             if not isinstance(target, Map):
                 if beside and target is not None:
-                    self._say(f"`{reference}` is no mapping, so nothing can stand beside it", value, "remove what does")
+                    self._say(f"`{reference}` is not a mapping, so no key can stand next to it", value, "remove what does")
                 return value if target is None else target
             merged = {**target, **beside}
             lines = {**dict(zip(target, target.lines, strict=False)), **dict(zip(value, value.lines, strict=False))}

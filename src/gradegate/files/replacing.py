@@ -1,4 +1,4 @@
-"""Writes a file beside its place and renames it there: whole or not at all, and through no link that a repository holds."""
+"""Writes a file next to its place and renames it: whole or not at all, and never through a link of the repository."""
 
 from __future__ import annotations
 

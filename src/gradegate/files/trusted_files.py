@@ -14,7 +14,7 @@ from gradegate.files.gitobjects import object_name, read_object
 
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
-CURE = "check the repository out as actions/checkout does by itself, without `ref`, and change no file that a config names"
+CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
 WHERE = "docs/github-events.md says why"
 
 
@@ -32,7 +32,7 @@ class Vouched:
     def around(cls, config: Path, environment: Environment) -> Vouched:
         """The commit that the workflow runs at, in the repository of a config. Raises ConfigError if that one is not checked out."""
         commit = environment.commit
-        what = f"{environment.event_shown} may run with secrets for anybody"
+        what = f"{environment.event_shown} can run with secrets for anybody"
         if not SHA.fullmatch(commit):
             raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
         root = repository_of(config.resolve().parent)
@@ -41,7 +41,7 @@ class Vouched:
         workspace = repository_of(Path(environment.workspace or root).resolve())
         for folder in (root, workspace or root):
             if (head := head_of(folder)) != commit:
-                found = f"at {head}" if head else "at a commit that cannot be told"
+                found = f"at {head}" if head else "at an unknown commit"
                 raise ConfigError.at(f"{what}, and the checkout is {found}, not at {commit}", None, f"{CURE}; {WHERE}")
         return cls(root, folders_of(root)[1] / "objects", commit, environment.event)
 

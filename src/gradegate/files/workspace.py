@@ -63,7 +63,7 @@ class Workspace:
         """Where a ``file://`` reference leads, inside the workspace. Raises ConfigError."""
         written = reference.removeprefix("file://")
         if "\0" in written:
-            raise ConfigError.at(f"the path {written!r} holds a NUL character", origin, "write a plain path")
+            raise ConfigError.at(f"the path {written!r} contains a NUL character", origin, "write a plain path")
         try:
             path = (base / written).resolve()
         except (OSError, RuntimeError) as e:
@@ -73,11 +73,11 @@ class Workspace:
             cure = "keep the file, and what its links point to, inside the repository"
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
         if holds_credentials(path.relative_to(self.root)):
-            cure = "keep what a model may see in a file of another name"
-            raise ConfigError.at(f"`{reference}` is a file that holds credentials, which is not read", origin, cure)
+            cure = "move what a model may see into a file with another name"
+            raise ConfigError.at(f"`{reference}` is a file with credentials, which gradegate does not read", origin, cure)
         folder = base.resolve()  # which may be hidden itself: the workflow names the config
         if is_hidden(path.relative_to(folder if path.is_relative_to(folder) else self.root)):
-            cure = "keep what a model may see in a file and a folder that do not begin with a dot"
+            cure = "move what a model may see into a file and a folder that do not start with a dot"
             raise ConfigError.at(f"`{reference}` is hidden, as what tools keep for themselves is, and is not read", origin, cure)
         return path
 
@@ -90,7 +90,7 @@ class Workspace:
     def read(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
         if reference.startswith("file://") and is_code(reference) and not code:
-            what = f"`{reference}` is code, which gradegate does not run there"
+            what = f"`{reference}` is code, which gradegate does not run here"
             raise ConfigError.at(what, origin, "write what it makes into a text, JSON or YAML file in an earlier step")
         path = self.locate(reference, base, origin)
         if reference.startswith("file://"):

@@ -31,13 +31,13 @@ from gradegate.values.result import GateOutcome
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
-    "The event pull_request_target has the secrets for everybody's pull request, and judges the default branch and not the pull "
-    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github-forks.md."
+    "A run for pull_request_target has the secrets and checks out the default branch, so gradegate tests that branch and not the "
+    "pull request. Use the event pull_request, and for forks the two stages of docs/github-forks.md."
 )
 # What to do about keys that are not there.
 TWO_STAGES = (
-    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github-forks.md has a way in two "
-    "stages, and says what `on-missing-secrets` does."
+    "Somebody with write access can review the commits and push them to a branch of this repository. docs/github-forks.md shows a "
+    "workflow in two stages, and what `on-missing-secrets` does."
 )
 
 
@@ -148,7 +148,7 @@ def withheld(event: Event, missing: frozenset[str]) -> str:
     """Why a run of an outsider has none of the variables that are missing."""
     verb = "is" if len(missing) == 1 else "are"
     names = ", ".join(sorted(missing))
-    return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {names} {verb} not there"
+    return f"the pull request comes from {event.outsider}: GitHub gives its workflow no secrets, and {names} {verb} not set"
 
 
 def _approval(step: Step) -> Approval:

@@ -57,18 +57,18 @@ def approval(github: GitHub, event: Event, label: str, commits: Container[str], 
     ``commits`` are those that the event is about, ``checked_out`` is the one in the work tree.
     """
     if not label:
-        return Approval(why="the workflow names no label for it (input `approve-label`)")
+        return Approval(why="the workflow sets no label for approval (input `approve-label`)")
     if event.name not in _EVENTS or event.number is None or event.updated is None or not event.author.login:
-        return Approval(why=f"the event {event.name or 'of this run'} does not say which pull request a label could approve")
+        return Approval(why=f"the event {event.name or 'of this run'} does not name the pull request that a label could approve")
     if not checked_out or checked_out not in commits:
-        why = f"the checkout is at {checked_out or 'a commit that cannot be told'}, and not at the head that a label approves of"
+        why = f"the checkout is at {checked_out or 'an unknown commit'}, and a label approves only the head"
         return Approval(why=why)
     if not github.token:
-        return Approval(why=f"the label `{label}` cannot be looked for: the input `github-token` is empty")
+        return Approval(why=f"gradegate cannot look for the label `{label}`: the input `github-token` is empty")
     try:
         items = patiently(github, lambda: list(_timeline(github, event)))
     except Never as e:
-        return Approval(why=f"the label `{label}` cannot be looked for: {e}")
+        return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
     # The label as it is on the pull request now, and when and by whom the head was last forced elsewhere.
     last: _Set | None = None
     moved: datetime | None = None
@@ -85,7 +85,7 @@ def approval(github: GitHub, event: Event, label: str, commits: Container[str], 
     if last is None or event.updated is None:
         return Approval(why=f"nobody set the label `{label}`")
     if last.by.type != "User":
-        return Approval(why=f"the label `{label}` was set by {last.by.login}, which is no person")
+        return Approval(why=f"the label `{label}` was set by {last.by.login}, which is not a person")
     if _is(last.by, event.author):
         return Approval(why=f"the label `{label}` was set by {last.by.login}, who opened the pull request")
     # The event of the label itself names the head that it was set on.

@@ -92,15 +92,15 @@ def fetched(step: Step) -> Iterator[Step]:
             packed, origin = patiently(step.github, _Source.of(step).newest)
             unpack(packed, Path(folder))
             found |= {name: str(path) for name in run.auto if (path := Path(folder) / FILES[name]).exists()}
-            step.tell(harmless(f"Found what {origin} left."))
-            why = f"what {origin} left does not hold it"
+            step.tell(harmless(f"Found the files of {origin}."))
+            why = f"{origin} kept no such file"
         except _NothingError as e:
             why = str(e)
         except (Never, ValidationError, LookupError, TypeError) as e:
-            why = str(e) if isinstance(e, Never) else "what GitHub says of the runs of the default branch cannot be read"
+            why = str(e) if isinstance(e, Never) else "the reply of GitHub about the runs of the default branch cannot be read"
             auto = frozenset()
             if run.environment.is_default_branch:
-                why += "; so this run leaves nothing for later ones"
+                why += "; so this run keeps nothing for later runs"
         names = " and ".join(f"`{name}: auto`" for name in sorted(run.auto) if name not in found)
         unfetched = f"there is nothing for {names}: {why}" if names else ""
         yield replace(step, settings=replace(step.settings, run=replace(run, **found, auto=auto, unfetched=unfetched)))
@@ -122,7 +122,7 @@ def keep(step: Step, delivered: Delivered) -> None:
                 file.writelines(lines)
         set_outputs(step, {"artifact": name})
     except (OSError, KeyError) as e:
-        warn(step, f"Nothing is left for later runs to be compared with: {e}.")
+        warn(step, f"Nothing was kept for comparison with later runs: {e}.")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def with_pull_request(github: GitHub, event: Event) -> Event:
     try:
         numbers = patiently(github, lambda: _numbers(github, event))
     except Never as e:
-        return replace(event, problem=f"the pull request that the first stage ran for cannot be looked for: {e}")
+        return replace(event, problem=f"gradegate cannot look for the pull request of the first stage: {e}")
     if len(numbers) != 1:
         why = "no open pull request has" if not numbers else "several open pull requests have"
         return replace(event, problem=f"{why} the commit {event.stage.sha} as the head, which the first stage ran for")

@@ -70,7 +70,7 @@ class GitHub:
             passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
-            raise Later(f"{answer.host} is out of order ({answer.status}: {said(answer)})")
+            raise Later(f"{answer.host} is unavailable ({answer.status}: {said(answer)})")
         if _limited(answer):
             raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
         return answer
@@ -123,9 +123,9 @@ def refusal(answer: Response, event: Event) -> str:
     if answer.status == 401:
         return f"GitHub does not accept the token ({words}); check the input `github-token`"
     if answer.status not in (403, 404):
-        return f"GitHub does not take the comment ({words})"
+        return f"GitHub rejects the comment ({words})"
     if event.outsider:
-        return f"the pull request comes from {event.outsider}, so its token can only read ({words}); see the job summary instead"
+        return f"the pull request comes from {event.outsider}, so its token is read-only ({words}); see the job summary instead"
     return f"the token may not comment on pull request {event.number} ({words}); give the job `permissions: pull-requests: write`"
 
 

@@ -75,9 +75,9 @@ class Filter:
             if action and Path(action).resolve().is_relative_to(self.root):
                 raise CannotTellError("the action itself comes from the pull request")
             if prepared.changes.found:
-                raise CannotTellError("its gate differs from that of the base")
+                raise CannotTellError("the gate differs from the gate of the base")
             if not self.paths and (why := self._unseen(prepared)):
-                raise CannotTellError(f"{why}; the input `paths` can name the files that it is made of")
+                raise CannotTellError(f"{why}; name its files in the input `paths`")
             read = frozenset(self._reads(prepared))
             changed = changed_files(self.github, self.event, self.environ.get("GITHUB_BASE_REF", ""))
             touched = sorted(self._touched(changed, read, prepared))
@@ -91,9 +91,9 @@ class Filter:
                     except LookupError:
                         raise CannotTellError("not all folders of the commit are in the checkout") from None
                     if not known:
-                        raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which is no file of the commit")
+                        raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which matches no file of the commit")
         except (GradegateError, OSError, ValueError) as e:
-            return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
+            return "", f"Everything runs, because it is not known what the pull request changes: {e}"
         if touched:
             names = [one_line(path, 100) for path in touched]
             more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
@@ -108,11 +108,11 @@ class Filter:
     def _unseen(self, prepared: Prepared) -> str:
         """What the run depends on beside the files that it reads; an empty string where there is nothing."""
         if self.settings.answers:
-            return "the answers were made elsewhere"
+            return "recorded answers are graded"
         if self.settings.allow_exec:
             return "code of the repository runs"
         app = next((model for model in prepared.plan.models if _is_application(model)), None)
-        return f"{one_line(app.name, 80)} is an application, whose files are not known" if app else ""
+        return f"{one_line(app.name, 80)} is an application with files that are not known" if app else ""
 
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
@@ -128,7 +128,7 @@ class Filter:
                 try:  # of a file that an earlier step made or changed it is not known what it is made of
                     vouched.vouch(found, found.read_bytes(), path.name, NOWHERE)
                 except ConfigError:
-                    raise CannotTellError(f"{path.name} is not as the commit has it") from None
+                    raise CannotTellError(f"{path.name} differs from the commit") from None
             for place in ways(path):
                 if place.is_relative_to(self.root):
                     name = place.relative_to(self.root).as_posix()

@@ -57,7 +57,7 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
     except ValidationError as e:
         raise Never("GitHub's answer about the pull request cannot be read") from e
     if pull.head.sha != event.head_sha or (base and pull.base.ref != base):
-        raise Never("the pull request has moved on since this run was started")
+        raise Never("the pull request has new commits since this run started")
     if pull.changed_files != len(files):
         raise Never(f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}")
     before = frozenset(file.previous_filename for file in files if file.previous_filename)

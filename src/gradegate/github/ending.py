@@ -38,10 +38,10 @@ class Ending:
             outcome, code, said = MISTAKEN, MISTAKE, str(error)
         elif isinstance(error, KeyboardInterrupt):
             stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
-            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before anything was asked."
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before any model was asked."
         else:
             outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
         workflow.write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
         hide = sealing(self.environ)
-        text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(excerpt(hide(said), _LONGEST))}"
+        text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"
         workflow.append_summary(self.environ, text)

@@ -34,11 +34,11 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = (*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ))
     if auto and (settings.run.shard or settings.run.merge):
-        what = f"`{min(auto)}: auto` is for a job that asks all of the plan by itself"
-        mistakes = (*mistakes, Mistake(what, None, "with shards, give every job the same file"))
+        what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
+        mistakes = (*mistakes, Mistake(what, None, "with shards, give the same file to every job"))
     if settings.paths and not settings.only_changed:
-        cure = "give `only-changed: true`, or leave it out"
-        mistakes = (*mistakes, Mistake("the input `paths` is given and nothing looks at it", None, cure))
+        cure = "give `only-changed: true`, or remove `paths`"
+        mistakes = (*mistakes, Mistake("the input `paths` has no effect without `only-changed`", None, cure))
     return replace(settings, mistakes=mistakes)
 
 
@@ -48,7 +48,7 @@ def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Itera
         return
     for name, given in (("changes", settings.run.changes == "block"), ("approve-label", bool(settings.approve_label))):
         if given:
-            yield Mistake(f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github-base.md says how")
+            yield Mistake(f"the input `{name}` needs `base`, which is empty", None, "give `base`: docs/github-base.md says how")
 
 
 class _Inputs:
@@ -62,8 +62,8 @@ class _Inputs:
         text = self._environ.get(f"INPUT_{name.upper()}", "").strip()
         if "${{" not in text:
             return text
-        cure = "GitHub fills in expressions in workflow files alone; pass the value itself"
-        self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
+        cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
+        self.mistakes.append(Mistake(f"the input `{name}` contains an expression that was not evaluated", None, cure))
         return ""
 
     def given(self, options: Iterable[Option]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ _ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
 VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
 _PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
 _IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
-_BOTH = "{0}% of all single runs had to pass, too; here every case has to pass {1} of its runs, and nothing counts single runs"
-_PROMPTS = "prompt files that a pull request changed were run in place of those of the config; here the config says which are run"
+_BOTH = "promptfoo also required {0}% of all single runs to pass; here every case must pass {1} of its runs, and single runs do not count"
+_PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
 def answers() -> dict[str, str]:
@@ -69,7 +69,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
                 found.share = float(text) / 100
                 if 0 < found.share < 0.01:
                     found.left.append(
-                        (key, f"`{key}: {text}` is {text} % there, as here now", f"write `min-pass-rate: {text}` if a share was meant")
+                        (key, f"`{key}: {text}` means {text} % in both tools", f"write `min-pass-rate: {text}` if you meant a share")
                     )
             elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
                 cure = "raise the first number of `runs` if that matters"
@@ -77,7 +77,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
         elif do == "cache":
             inside = None if ".." in text or ("{" in text and "working-directory" in texts) else _IN_WORKSPACE.fullmatch(text)
             found.put |= {"cache": inside[1]} if inside else {}
-            found.left += [] if inside else [(key, f"replies were kept in {text}, and none are kept now", _words(entry))]
+            found.left += [] if inside else [(key, f"replies were kept in {text}, and are no longer kept", _words(entry))]
         elif do != "leave":
             continue
         found.drop |= {key} - found.rename.keys()
@@ -87,13 +87,11 @@ def moved(given: Mapping[str, Any]) -> Moved:
 def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
-        found.left.append((key, _PROMPTS, "name in the config the prompts that are to be tested"))
+        found.left.append((key, _PROMPTS, "list the prompts to test in the config"))
     if texts.get("force-run") == "true":
         return
     found.put["only-changed"] = True
     if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
         found.rename[key] = "paths"
     else:
-        found.left.append(
-            (key, f"`{text}` is no pattern of `paths`", f"give {_PATHS.kind.needs}, if what the config reads is not all that counts")
-        )
+        found.left.append((key, f"`{text}` is not a pattern for `paths`", f"give {_PATHS.kind.needs}, if other files count, too"))

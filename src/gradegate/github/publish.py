@@ -34,8 +34,8 @@ FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
 NO_SECRETS = (
-    "This pull request comes from {}: GitHub gives its workflow no secrets and a token that can only read, so that no model can "
-    "be asked with a key. Somebody who may write can read the commits, and push them to a branch of this repository."
+    "This pull request comes from {}: GitHub gives its workflow no secrets and a read-only token, so no model can be called with a "
+    "key. Somebody with write access can review the commits and push them to a branch of this repository."
 )
 
 
@@ -131,7 +131,7 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
         warn(step, f"No comment was posted: {event.problem}.")
         return ""
     if event.number is None:
-        step.tell(harmless(f"No comment: the event {event.name} belongs to no pull request."))
+        step.tell(harmless(f"No comment was posted: the event {event.name} is not about a pull request."))
         return ""
     if not step.settings.token:
         warn(step, "No comment was posted: the input `github-token` is empty.")
@@ -143,7 +143,7 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
     if not isinstance(outcome, Left | Posted):
         return ""
-    said = f"The comment stays as it is: {outcome.why}. {outcome.url}" if isinstance(outcome, Left) else f"Comment: {outcome.url}"
+    said = f"The comment was not changed: {outcome.why}. {outcome.url}" if isinstance(outcome, Left) else f"Comment: {outcome.url}"
     step.tell(harmless(said))
     return outcome.url
 
@@ -170,7 +170,7 @@ def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     """Set outputs of the step that are safe in a shell, and warn of the others. Returns those that were set."""
     safe, unsafe = workflow.safe_outputs(values)
     if unsafe:
-        warn(step, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")
+        warn(step, f"These outputs are not set, because a shell could run their values as code: {', '.join(unsafe)}.")
     if problem := workflow.write_outputs(step.environ, safe):
         warn(step, f"The outputs were not written: {problem}.")
         return {}
@@ -183,7 +183,7 @@ def _mistakes_text(error: ConfigError, step: Step) -> str:
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
     reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""
     where = replace(links(step.event, step.environ), key=step.settings.comment_key)
-    return bare(MISTAKEN, f"Nothing was asked of any model.{reason}", lines, where)
+    return bare(MISTAKEN, f"No model was asked.{reason}", lines, where)
 
 
 def holds(step: Step) -> Callable[[str], bool]:

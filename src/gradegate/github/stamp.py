@@ -1,4 +1,4 @@
-"""The first line of our comment: whose it is, and which run wrote it, so that an older one does not write over it."""
+"""The first line of our comment: its owner and its run, so that an older run does not overwrite a newer one."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class AnswerRelevance(Grader):
         query = transcript.vars.get("query")
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
-            raise NoVerdict("there is no query to compare with: the prompt is empty")
+            raise NoVerdict("the prompt is empty, so there is no query to compare with")
         ask = partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)
         asked_back = judge.gather(*[ask] * QUESTIONS)
         first, *others = judge.embed([asked, *asked_back])

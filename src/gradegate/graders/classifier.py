@@ -26,7 +26,7 @@ class Classifier(Grader):
     written = Written(csv_threshold=0.75)
 
     value: str | None = None
-    """The label whose confidence is the score; without one the highest of all labels."""
+    """The label whose confidence is the score; without a label, the highest confidence of all labels."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The score of the label ``value``, 0 when the model does not give it; without ``value`` the highest."""

@@ -76,7 +76,7 @@ class _Several(Grader):
             raise ValueError("must be a list of texts, or texts separated by commas")
         texts = tuple(show(item) for item in value)
         if "" in texts:
-            raise ValueError("holds an empty text, which every answer contains")
+            raise ValueError("contains an empty text, which every answer contains")
         return texts
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

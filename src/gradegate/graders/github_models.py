@@ -41,7 +41,7 @@ class GitHubString(Grader):
     @classmethod
     def _filled(cls, value: str) -> str:
         if not value:
-            raise ValueError("is empty: every answer holds it")
+            raise ValueError("is empty: every answer contains it")
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -41,7 +41,7 @@ class GoalAccuracy(Metric):
     asks = replace(Metric.asks, steps=("goal", "way", "reason"), each=("goal", "way"))
 
     value: str = ""
-    """The outcome that is wanted; without it, what the user asks for in each exchange is the goal."""
+    """The wanted outcome; without it, the goal is what the user asks for in each exchange."""
     way: bool = True
 
     def questions(self, exchanges: int) -> int:

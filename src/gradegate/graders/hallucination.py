@@ -39,7 +39,7 @@ class Hallucination(Metric):
         value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
         contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
-            raise NoVerdict("there is no text to hold the answer against")
+            raise NoVerdict("there is no text to check the answer against")
         judgements = judge.ask(
             "hallucination", verdicts.listed(count=len(contexts)), step="verdicts", output=transcript.output, contexts=list(contexts)
         )

@@ -41,7 +41,7 @@ class JavaScript(Grader):
     @classmethod
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
-            raise ValueError("is no JavaScript")
+            raise ValueError("is not JavaScript")
         _vain(value) if isinstance(value, str) else code.of_assertion(value)
         return value
 
@@ -61,7 +61,7 @@ class JavaScript(Grader):
         except (Fault, NoVerdict) as e:
             return program_objects.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
-            raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
+            raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}
         return replace(verdict, evidence={**verdict.evidence, **logged})
 

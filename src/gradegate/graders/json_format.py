@@ -65,7 +65,7 @@ class IsJson(_WithSchema):
         except (ValueError, RecursionError) as e:
             return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
         problem = self._problem(value)
-        return Verdict(float(not problem), not problem, problem or "the answer is JSON of the form asked for")
+        return Verdict(float(not problem), not problem, problem or "the answer is JSON that fits the schema")
 
 
 @GRADERS.register("contains-json")
@@ -75,11 +75,11 @@ class ContainsJson(_WithSchema):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; passes when any of the objects conforms."""
-        problem = "the answer holds no JSON object"
+        problem = "the answer contains no JSON object"
         for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
             if tried > MOST:
-                raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer is of the form asked for")
+                raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer fits the schema")
             problem = self._problem(item.value)
             if not problem:
-                return Verdict(1.0, True, "the answer holds JSON of the form asked for")
+                return Verdict(1.0, True, "the answer contains JSON that fits the schema")
         return Verdict(0.0, False, problem)

@@ -42,7 +42,7 @@ class KnowledgeRetention(Metric):
         )
         pairs = ((number, judgements[asked]) for number, asked in questions.items())
         rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
-        faults, none = {"yes": "turn {turn} forgets what it was told"}, (1, "the user told nothing that could be forgotten")
+        faults, none = {"yes": "turn {turn} forgets what the user said"}, (1, "the user said nothing that could be forgotten")
         measured = of_rows(rows, "{} of {} answers forget nothing", faults, key="forgot", none=none)
         facts = {str(number): list(facts) for number, facts in told.items()}
         return replace(measured, evidence={**measured.evidence, "facts": facts}, steps=(*map(str, told.items()), *measured.steps))

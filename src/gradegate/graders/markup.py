@@ -85,7 +85,7 @@ class _Reader:
 
 def _doctype(name: str, system: str | None, public: str | None, internal: bool) -> None:
     if internal:
-        raise WrongError("it declares entities or elements of its own, which are not read")
+        raise WrongError("it declares its own entities or elements, which gradegate does not read")
 
 
 @GRADERS.register("is-xml")
@@ -133,7 +133,7 @@ class ContainsXml(Grader):
             position = match.start() + max(len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2)
             if not missing:
                 break
-        return _found([path.split(".") for path in missing]) if found else Verdict(0.0, False, "the answer holds no XML")
+        return _found([path.split(".") for path in missing]) if found else Verdict(0.0, False, "the answer contains no XML")
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:

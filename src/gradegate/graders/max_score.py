@@ -36,7 +36,7 @@ class Method:
         weighed = [(grade, weight) for grade, weight in weighed if weight and not grade.assertion.is_set]
         total = sum(weight for _, weight in weighed)
         if not total:
-            raise NoVerdict("there is no other assertion with a weight whose scores could be compared")
+            raise NoVerdict("there is no other assertion with a weight, so there are no scores to compare")
         for grade, _ in weighed:
             if grade.score is None:
                 raise NoVerdict(f"an output has no score for `{grade.assertion.type}`: {grade.reason}")

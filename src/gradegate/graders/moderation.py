@@ -24,7 +24,7 @@ class Moderation(Grader):
     asks = Asks(("moderation",))
 
     value: Annotated[list[str], Field(min_length=1)] | None = None
-    """The categories that must not be flagged: a list; without it, none may be."""
+    """The categories that must not be flagged, as a list; without it, no category may be flagged."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. An empty answer is not sent and passes."""

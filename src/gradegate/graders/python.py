@@ -1,4 +1,4 @@
-"""python: code of the repository decides; it runs only by leave of the workflow.
+"""python: code of the repository decides; it runs only with `--allow-exec`.
 
 As in promptfoo (``src/assertions/python.ts``): one line is an expression over ``output`` and ``context``, more lines are the
 body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.
@@ -33,7 +33,7 @@ class Python(Grader):
     written: ClassVar[Written] = Written(runs_code=True, own_config=True)
 
     value: Any
-    """An expression, the body of a function, or `file://check.py`; runs with --allow-exec alone."""
+    """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""
     config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
     test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
 

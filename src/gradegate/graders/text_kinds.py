@@ -34,7 +34,7 @@ class _Kind(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
         fault = self.fault(transcript.output)
-        return Verdict(float(not fault), None, fault or "the answer is of the kind asked for")
+        return Verdict(float(not fault), None, fault or "the answer has the expected form")
 
 
 @GRADERS.register("is_boolean")
@@ -85,7 +85,7 @@ class IsDate(_Kind):
     def fault(self, text: str) -> str:
         """With ``strict_type``, as Aegis has it by default, no text is a date."""
         if self.strict_type:
-            return "`strict_type` takes no text for a date; set it to false"
+            return "`strict_type` does not accept a text as a date; set it to false"
         moment, timed = self._read(text.strip())
         if moment is None:
             return "the answer is not a date"

@@ -43,7 +43,7 @@ class IsValidToolCall(Grader):
         """Score 1 or 0. An answer that calls nothing is no valid call; each call has to be one."""
         known = transcript.tools if self.tools is None else declared({"tools": self.tools})
         if known is None:
-            raise NoVerdict("the target's config names no `tools` to check the calls against")
+            raise NoVerdict("the target's config has no `tools` to check the calls against")
         called = calls(transcript)
         if not called:
             return Verdict(0.0, False, "the answer calls no tool")
@@ -73,7 +73,7 @@ def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]
         shown = "`, `".join(islice(names, MOST))
         raise NoVerdict(f"the arguments of `{shown}` cannot be checked against the schema: {e}") from e
     faults += [
-        f"the arguments of `{name}` are not of its schema: {breach}" for (name, _), breach in zip(checked, breaches, strict=True) if breach
+        f"the arguments of `{name}` do not fit its schema: {breach}" for (name, _), breach in zip(checked, breaches, strict=True) if breach
     ]
     return faults
 

@@ -87,5 +87,5 @@ class TopicAdherence(Metric):
         good, among = ([counts.get(word, 0) for word in words] for words in _MODES[self.mode])
         if not sum(among):
             asked = "asked a question" if not any(counts.values()) else f"got what {self.mode} is a share of"
-            raise NoVerdict(f"the user never {asked}, so there is nothing to take a share of")
+            raise NoVerdict(f"the user never {asked}, so no share can be measured")
         return Fraction(sum(good), sum(among))

@@ -110,7 +110,7 @@ class ToolUsed(Grader):
         count = sum(wanted.fits(step) for step in called)
         fits = count >= wanted.min and (wanted.max is None or count <= wanted.max)
         bounds = f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
-        return _verdict(fits, f"{wanted.label} was called {count} times, and {bounds} are asked for", called)
+        return _verdict(fits, f"{wanted.label} was called {count} times, but {bounds} are required", called)
 
 
 class _Sequence(BaseModel):

@@ -61,7 +61,7 @@ class TurnFaithfulness(Metric):
         """The mean of the windows' shares of claims that hold (DeepEval); ``last``: each exchange is judged once."""
         cases = [self._case(window) for window in windows(exchanges_of(transcript), self.window_size)]
         if not any(case.documents for case in cases):
-            raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against")
+            raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to check it against")
         asked = ask_once(
             judge, [question for case in cases for question in (*self._about(case), ("claims", case.source))], partial(self._ask, judge)
         )
@@ -140,7 +140,7 @@ class TurnFaithfulness(Metric):
         used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
         notes = (
             (on_user, f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}"),
-            (bare, f"no retrieval context for turns {', '.join(bare)}: claims were held against nothing"),
+            (bare, f"no retrieval context for turns {', '.join(bare)}: claims were checked against nothing"),
             (left, f"{_turns(left)} got no answer and was not judged"),
         )
         return tuple(text for there, text in notes if there)

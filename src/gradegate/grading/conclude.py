@@ -131,7 +131,7 @@ def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
     if verdict.passed is not None:
         return verdict.passed
     if not scoring.above_zero:
-        raise NoVerdict("the grader gave a score and the assertion has no threshold")
+        raise NoVerdict("the grader gave a score, but the assertion has no threshold")
     return verdict.score > 0
 
 
@@ -142,7 +142,7 @@ def _reversed(score: float) -> float:
 def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
     parts = []
     if outcome is Outcome.FAIL and bound.asserted.negated and not verdict.broken:
-        parts.append(f"must not hold, but does ({bound.asserted.type})")
+        parts.append(f"must not be true, but is ({bound.asserted.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
         score, least = scores(verdict.score, limit, bound.grader.scoring.scale)
         parts.append(f"score {score} is below the threshold {least}")
@@ -206,7 +206,7 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
     reason = "; ".join(filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad))))
     if binding.asserted.negated and outcome is not Outcome.ERROR:
-        reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
+        reason = "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
     errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
@@ -249,6 +249,6 @@ def _by_threshold(grades: Sequence[Grade], threshold: float, of: str) -> tuple[O
     if best is not None and not reached(best, threshold):
         graded = _mean(grades)
         mean, least = scores(float(best if graded is None else graded), threshold)
-        at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors come to" if errored else ""
+        at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give" if errored else ""
         return Outcome.FAIL, f"the weighted mean {mean} is below the threshold {least} of the {of}{at_most}"
     return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")

@@ -205,8 +205,8 @@ class Judge:
         if off_schema:
             provider = self.models["text"]
             at = f"{provider.name} at {provider.host}" if provider.host else provider.name
-            cure = f". {at} does not keep to the schema: set `structured: requested` on the grader"
-        return f"the grader's reply holds no verdict: {what}{times}. It began: {start!r}{cure}"
+            cure = f". {at} ignores the schema: set `structured: requested` on the grader"
+        return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"
 
 
 def _literally(form: Form[Any]) -> str:

@@ -39,7 +39,7 @@ def _told(without: str) -> Callable[[Any], Any]:
 # A threshold as configs write it; None where they write none.
 OfAssertion = Annotated[Number | Literal["none"] | None, BeforeValidator(_told("or `none`: the score is reported and decides nothing"))]
 OfTest = Annotated[
-    Number | Literal["none"] | None, BeforeValidator(_told("or `none`: every assertion has to pass, whatever defaultTest says"))
+    Number | Literal["none"] | None, BeforeValidator(_told("or `none`: every assertion must pass, whatever defaultTest sets"))
 ]
 
 

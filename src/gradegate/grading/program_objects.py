@@ -1,4 +1,4 @@
-"""What code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more beside it.
+"""The value that code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more keys.
 
 As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it.
 """
@@ -90,7 +90,7 @@ def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _component(part: Any) -> dict[str, Any]:
     if not isinstance(part, Mapping):
-        raise NoVerdict("it returned an object whose `componentResults` holds something that is no result")
+        raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
     found = verdict({"reason": "", **part})
     return {"pass": found.passed, "score": found.score, "reason": found.reason}
 

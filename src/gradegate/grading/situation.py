@@ -1,4 +1,4 @@
-"""What code of a config is told beside the answer: promptfoo's ``context``, of plain data, without keys or settings."""
+"""The context that code of a config gets with the answer: promptfoo's ``context``, as plain data, without keys or settings."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Connections:
         try:
             return self._send(ask, seconds)
         except _UNSENDABLE as e:
-            raise ProviderError(f"{ask.host or 'the provider'} cannot be asked: {e}", Trouble.SETUP) from e
+            raise ProviderError(f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP) from e
         except _FOREIGN as e:
             raise ProviderError(f"{ask.host} cannot be reached: {_innermost(e)}", Trouble.UNREACHABLE) from e
 
@@ -86,7 +86,7 @@ class Connections:
         try:
             content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
         except ValueError as e:
-            raise ProviderError(f"{ask.host} answered a body that cannot be unpacked: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{ask.host} sent a reply that cannot be unpacked: {e}", Trouble.MALFORMED) from e
         if len(content) > ask.most:
             raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED)
         return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)

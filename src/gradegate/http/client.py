@@ -145,9 +145,9 @@ class Client:
         started, seconds, pause = time.monotonic(), response.seconds, self.first_pause / 2
         while 200 <= response.status < 300 and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
-                raise ProviderError(f"{ask.host} names another host to look at, which is not asked", Trouble.MALFORMED)
+                raise ProviderError(f"{ask.host} redirects to another host, which gradegate does not call", Trouble.MALFORMED)
             if time.monotonic() + pause >= deadline:
-                raise ProviderError(f"{ask.host} took the question and did not finish in time", Trouble.DEADLINE)
+                raise ProviderError(f"{ask.host} accepted the request and did not finish in time", Trouble.DEADLINE)
             self._deadlines.pause(pause)
             pause = min(pause * 2, LONGEST_LOOK)
             looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
@@ -236,4 +236,4 @@ def _host(url: str) -> str:
     try:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError as e:
-        raise ProviderError(f"the provider cannot be asked: {e}", Trouble.SETUP) from e
+        raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e

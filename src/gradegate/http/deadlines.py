@@ -1,4 +1,4 @@
-"""Cuts the calls whose deadline has passed, and all of them once the run is stopped."""
+"""Cuts calls at their deadline, and all calls when the run is stopped."""
 
 from __future__ import annotations
 

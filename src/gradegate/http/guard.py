@@ -39,7 +39,7 @@ class Guard:
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
         if whole_tokens().shows(everything):
-            raise _withheld("a token that was made for this job")
+            raise _withheld("a token of this job")
         if not self._all.shows(everything):
             return
         places = addresses(url, headers)
@@ -56,7 +56,7 @@ class Guard:
         for names, traces in self._sought if text and self._all.shows(text) else ():
             places = addresses(url, headers)
             if traces.shows(text) and not any(all(self.egress.carries(it, place) for place in places) for it in names):
-                raise ProviderError(f"the request holds {names[0]}, which does not go to this host", Trouble.WITHHELD)
+                raise ProviderError(f"the request holds {names[0]}, which must not go to this host", Trouble.WITHHELD)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -83,19 +83,19 @@ class Guard:
     def check_signed(self, url: str, headers: Mapping[str, str]) -> None:
         """Raises ProviderError for a request that a token is to sign and that is meant for another host than its address says."""
         if len({host_at(at) for at in addresses(url, headers)}) > 1:
-            raise ProviderError("the header Host names another host, to which no token goes", Trouble.SETUP)
+            raise ProviderError("the header Host names another host, and tokens never go there", Trouble.SETUP)
 
     def check_peer(self, name: str, address: Address | None) -> None:
         """Raises ProviderError when a host's name led to an address that is not asked."""
         objection = self.egress.objection(name, address)
         if objection:
             cure = "" if objection != PRIVATE else f"; allow it in the workflow: `allowed-hosts: {name}`"
-            raise ProviderError(f"{name} is not asked: {objection}{cure}", Trouble.SETUP)
+            raise ProviderError(f"{name} is not called: {objection}{cure}", Trouble.SETUP)
 
 
 def _withheld(what: str) -> ProviderError:
     return ProviderError(
-        f"the request holds {what} outside of the credential field of a provider, so it was not sent; "
-        "where a variable is no secret, name it in `allowed-env`",
+        f"the request holds {what} outside the credential field of a provider, so it was not sent; "
+        "if the variable is not a secret, name it in `allowed-env`",
         Trouble.WITHHELD,
     )

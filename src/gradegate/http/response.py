@@ -44,7 +44,7 @@ class Response:
             return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
-            raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED) from e
 
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:

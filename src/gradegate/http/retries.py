@@ -1,4 +1,4 @@
-"""When a host is asked again: what passes by itself, how long to wait, and which hosts are down or too busy."""
+"""When a call is retried: which errors pass, how long to wait, and which hosts are down or too busy."""
 
 from __future__ import annotations
 

@@ -122,5 +122,5 @@ def life(value: object) -> float:
     if not fine and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # Entra ID's first version
         value, fine = int(value), int(value) > 0
     if not fine:
-        raise ProviderError("it does not say how long its token lives", Trouble.MALFORMED)
+        raise ProviderError("it does not say how long its token is valid", Trouble.MALFORMED)
     return float(value)  # type: ignore[arg-type]  # a number, as was just seen

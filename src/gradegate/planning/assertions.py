@@ -77,7 +77,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
             check_share(f"`{spec.type}`", spec.threshold, spec.origin)
         if spec.transform and kind.compares:
             cure = "write it into `options` of the test"
-            raise ConfigError.at(f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure)
+            raise ConfigError.at(f"`{spec.type}` compares unchanged answers: it takes no `transform`", spec.origin, cure)
         scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
     except ConfigError as e:
         errors.append(e)

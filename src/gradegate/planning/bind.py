@@ -135,7 +135,7 @@ class Binder:
         for spec in map(self._configured, specs):
             found.append(self_contained(self.provider(spec)))
             if "text" not in found[-1].kinds:
-                raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
+                raise ConfigError.at(f"`{spec.id}` in `second-opinions` is not a chat model", spec.origin, "name a chat model")
         return tuple(found)
 
     def _model(self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]) -> Provider:

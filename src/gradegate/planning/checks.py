@@ -58,11 +58,11 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             means = Select(metric=rule.select.metric)
             metric = next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
             if metric:
-                what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
-                cure = "select the metrics that it is made of"
+                what = f"{what}: `{metric}` is a derived metric: it is shown and decides nothing"
+                cure = "select the metrics that it uses"
             elif options and _would_select(rule, suite):
                 what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
-                cure = "keep a test and a provider that it looks at, or run without the option"
+                cure = "keep a test and a provider that the rule selects, or run without the option"
             yield Mistake(what, rule.origin, cure)
         elif (
             rule.min_score is not None
@@ -72,7 +72,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
         if looked_at and not options and (rule.min_cases or 0) > planned:
-            what = f"the rule `{rule.name}` can never decide: it asks for {rule.min_cases:,} cases, and looks at {planned:,}"
+            what = f"the rule `{rule.name}` can never decide: it requires {rule.min_cases:,} cases, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 
@@ -109,7 +109,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
         left |= {id(binding.asserted): binding.asserted for binding in job.assertions if binding.asserted.counts}
         taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
-        what = f"no rule of the gate looks at this `{asserted.type}`: its failure is reported and blocks nothing"
+        what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
         yield Note(what, asserted.origin)
 
 
@@ -139,11 +139,11 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
         if isinstance(binding, Bound) and (never := binding.grader.never()):
             yield Note(f"`{binding.asserted.type}` fails every answer, as in promptfoo: {never}", binding.asserted.origin)
         if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
-            what = f"the threshold of `{binding.asserted.type}` is {limit:g}: where that is per cent, write {meant:g}"
+            what = f"the threshold of `{binding.asserted.type}` is {limit:g}: if this is per cent, write {meant:g}"
             yield Note(what, binding.asserted.origin)
     for case in cases:
         if not case.assertions:
-            yield Note("the test asserts nothing: its answer is not checked", case.origin)
+            yield Note("the test has no assertion, so its answer is not checked", case.origin)
         if case.threshold is not None and case.threshold <= 0:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
 
@@ -167,10 +167,10 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     ]
     matching = [it for names, it in grades if rule.select.takes(**names)]
     if matching and not any(it.weight for it in matching):
-        return "what it looks at has `weight: 0`, and never counts: give it a weight, or remove the rule"
+        return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
     if matching:
         why = "`blocking: false` or `threshold: none`"
-        return f"what it looks at is advisory ({why}): let that block, or write `blocking: false` into the rule"
+        return f"what the rule selects is advisory ({why}): let it block, or add `blocking: false` to the rule"
     whole = replace(rule, select=Select())
     counting = [names for names, it in grades if selects(whole, it, names["provider"], names["description"])]
     written = [key for key in _KEYS if getattr(rule.select, key)]
@@ -178,14 +178,14 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
     if wrong:
         return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
-    return f"{' and '.join(f'`{key}`' for key in written)} select something each, and no grade is selected by all of them"
+    return f"{' and '.join(f'`{key}`' for key in written)} each select something, but no grade matches all of them"
 
 
 def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, str]]) -> str:
     """``metric: `tone`, `facts` and 3 more``, those nearest to the pattern first."""
     values = sorted({names[key] for names in counting if names[key]})
     if not values:
-        return f"no assertion that it could look at has a {key}"
+        return f"no assertion that it could select has a {key}"
     near = sorted(values[:1000], key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio())
     shown = ", ".join(f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in near[:_SHOWN])
     more = f" and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
@@ -230,9 +230,9 @@ def _metrics(suite: Suite) -> dict[str, None] | None:
 
 def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]) -> Iterator[Mistake]:
     for name in sorted(names - metrics.keys() - CONSTANTS.keys() - {COUNT}):
-        what = f"the derived metric `{spec.name}` reads `{name}`, which is no metric of an assertion"
+        what = f"the derived metric `{spec.name}` reads `{name}`, which is not a metric of any assertion"
         known = ", ".join(f"`{metric}`" for metric in list(metrics)[: _SHOWN * 2])
         cure = suggest(name, metrics) or (f"the metrics are {known}" if known else "give assertions a `metric`")
         if any(name == other.name for other in later):
-            what, cure = (f"the derived metric `{spec.name}` reads `{name}` before it is worked out", "write it further up")
+            what, cure = (f"the derived metric `{spec.name}` reads `{name}` before it is calculated", "move it further up")
         yield Mistake(what, spec.origin, cure)

@@ -49,14 +49,14 @@ def check(provider: Provider, egress: Egress) -> None:
     if not provider.url:
         return
     if nowhere := unreachable(provider.url, egress.variables):
-        raise ConfigError.at(f"`{provider.name}` cannot be asked: {nowhere[0]}", provider.origin, nowhere[1])
+        raise ConfigError.at(f"`{provider.name}` cannot be called: {nowhere[0]}", provider.origin, nowhere[1])
     objection = egress.reaches(provider.url)
     if objection:
         what = f"`{provider.name}` would ask {provider.host}: {objection}"
         raise ConfigError.at(what, provider.origin, _allow(provider.host) if objection == PRIVATE else "name another host")
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
     if any(str(name).strip().lower() == FRAMING for name in headers):
-        what = f"the header `{FRAMING}` of `{provider.name}` says where a request ends, which its body does"
+        what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
         raise ConfigError.at(what, provider.origin, "remove it")
     places = addresses(provider.url, headers)
     mistakes = tuple(mistake for use in sorted(provider.uses) for mistake in _mistakes(use, provider, egress, places))
@@ -73,24 +73,24 @@ def _mistakes(use: Use, provider: Provider, egress: Egress, places: tuple[str, .
     own = not use.place and name in provider.vendor.keys and not (provider.spec and "apiKeyEnvar" in provider.spec.config)
     if signs_as and sent == FIELD and not own and use.place != signs_as:
         cure = f"write it as `{signs_as}` of a `bedrock` provider, or leave it to the environment"
-        yield Mistake(f"`{provider.name}` would send {name}, which signs and is never sent itself", provider.origin, cure)
+        yield Mistake(f"`{provider.name}` would send {name}, which is for signing and must not be sent", provider.origin, cure)
         return
     if sent != FIELD and egress.is_vendors(name):
         if provider.fields:
-            what, cure = "a vendor's key leaves as the credential of a provider alone", f"write `apiKeyEnvar: {name}`"
+            what, cure = "a vendor's key is sent only as the credential of a provider", f"write `apiKeyEnvar: {name}`"
         else:
-            what = "`http:` speaks to applications, and sends no vendor's key"
-            cure = "hand the gateway's key in under a name of its own, or ask the vendor's API by its provider"
+            what = "`http:` is for applications and sends no vendor's key"
+            cure = "give the gateway's key its own variable name, or use the vendor's provider"
         yield Mistake(f"{would}: {what}", provider.origin, cure)
     elif sent == TEXT and egress.is_credential(name) and not egress.is_address(name, provider.url):
-        cure = f"send it in `headers`, or, where it is no secret, write `allowed-env: {name}` in the workflow"
-        yield Mistake(f"{would}: a credential leaves in headers alone", provider.origin, cure)
+        cure = f"send it in `headers`, or, if it is not a secret, write `allowed-env: {name}` in the workflow"
+        yield Mistake(f"{would}: a credential is sent only in headers", provider.origin, cure)
     else:
         for url in places:
             if not egress.carries(name, url, listed=not provider.fields):
                 host = host_of(url)
                 what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
-                free = "" if egress.is_vendors(name) else f", or, where it is no secret, `allowed-env: {name}`"
+                free = "" if egress.is_vendors(name) else f", or, if it is not a secret, `allowed-env: {name}`"
                 yield Mistake(what, provider.origin, _allow(host) + free)
 
 

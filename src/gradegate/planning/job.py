@@ -152,13 +152,13 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
 def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
     of = runs.of or repeat
     if of is None:
-        yield Mistake("`runs` does not say how many there are, and nothing repeats the case", runs.origin, "write `of`")
+        yield Mistake("`runs` does not say how many runs there are, and nothing repeats the case", runs.origin, "write `of`")
     elif repeat and of != repeat:
         yield Mistake(f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them")
     elif of > MOST_RUNS:
         yield Mistake(f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs", runs.origin, "repeat less often, or leave out `runs`")
     elif job.case.recorded and of > 1:
-        what = f"the test brings its answer, so that there cannot be {of} runs of it"
+        what = f"the test has a recorded answer, so it cannot have {of} runs"
         yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")
     else:
         yield from replace(runs, of=of).unmeetable()

@@ -94,7 +94,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
         raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
-    raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+    raise ConfigError.at("gradegate does not know this kind of file as an eval config", Origin(name), f"it reads: {formats}")
 
 
 def _with_variables(suite: Suite, settings: Settings) -> Suite:

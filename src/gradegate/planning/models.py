@@ -1,4 +1,4 @@
-"""Whether models can do what they are named for: that they serve, their price, tools and images; said before the first call."""
+"""Checks models before the first call: what they serve, their price, tools and images."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
         if parts is None and not runs_code(spec.id):
             yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
         elif kinds and kind not in kinds:
-            what = f"`{spec.id}` is named for the kind {kind}, and is of the kind {' or '.join(kinds)}"
+            what = f"`{spec.id}` is set for the kind {kind}, but is of the kind {' or '.join(kinds)}"
             yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")
 
 
@@ -80,8 +80,8 @@ def self_contained(provider: Provider) -> Provider:
     """The grader itself. Raises ConfigError for one whose request asks for a variable that only a target is given."""
     strange = sorted(frozenset().union(*map(uses, provider.templates)).difference(_GIVEN))
     if strange:
-        what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, and a grader is given no variables of a test"
-        raise ConfigError.at(what, provider.origin, "write {{prompt}}: it holds all that a grader is to see")
+        what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, but a grader gets no variables of a test"
+        raise ConfigError.at(what, provider.origin, "write {{prompt}}: it contains everything that the grader needs")
     return provider
 
 
@@ -91,7 +91,7 @@ def how_to_serve(need: str, spec: Assertion) -> str:
     if slug:
         entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
         either = f", or <--grader openai:chat:{slug}>" if need == "text" else f", or <--grader {need}=PROVIDER:MODEL>"
-        return f"say who serves it: `graders: {{{entry}}}` in the file{either}"
+        return f"name its vendor: `graders: {{{entry}}}` in the file{either}"
     example = _EXAMPLES[need]
     if need == "text":
         option, key = f"<--grader {example}>", "`defaultTest.options.provider`"
@@ -117,9 +117,9 @@ def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
     models = dict.fromkeys(model for job in jobs for model in _asked(job)) if limits.usd is not None else ()
     for model in models:
         if not model.priced:
-            what = f"what `{model.name}` costs is not known, so a budget of {limits.usd:g} USD cannot be kept"
+            what = f"the price of `{model.name}` is not known, so a budget of {limits.usd:g} USD cannot be kept"
             cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
-            web = "limit `calls` instead: an application does not say what it spends"
+            web = "limit `calls` instead: an application does not report its cost"
             yield Mistake(what, model.origin, cure if model.names_model else web)
 
 
@@ -150,7 +150,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
             if not known and own is None and target.lacking:
                 yield from target.lacking
             elif not known:
-                what = f"`{bound.asserted.type}` checks calls by the `tools` of `{target.name}`, which names none"
+                what = f"`{bound.asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
                 yield Mistake(what, bound.asserted.origin, cure)
             for name, schema in (known or {}).items():
@@ -167,8 +167,8 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
 def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
     """The mistake of holding a conversation with images with a target that takes none."""
     if any(turn.images for turn in case.turns) and not case.recorded and not target.sees:
-        what = f"the conversation has images, and the target `{target.name}` takes none"
-        yield Mistake(what, case.origin, "name a target that takes images, or leave them out")
+        what = f"the conversation has images, but the target `{target.name}` does not accept images"
+        yield Mistake(what, case.origin, "use a target that accepts images, or leave them out")
 
 
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
@@ -177,12 +177,12 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
         models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
         shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
         for model in (model for model in models if shown and not model.sees):
-            what = f"`{bound.asserted.type}` shows images to `{model.name}`, which takes none"
-            yield Mistake(what, bound.asserted.origin, "name a grader that takes images")
+            what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
+            yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")
         for model, template in ((model, it) for model in models for it in bound.rubric.steps.values() if any(said.written for said in it)):
             try:
                 if not isinstance(model, ChatModel):
-                    raise ProviderError("it takes nothing but texts and images")
+                    raise ProviderError("it accepts only texts and images")
                 model.check([replace(said, images=()) for said in template])
             except (ProviderError, ValueError) as e:
                 what = f"the `rubricPrompt` of `{bound.asserted.type}` cannot be sent to `{model.name}`: {e}"

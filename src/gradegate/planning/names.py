@@ -62,12 +62,12 @@ class Names:
             with suppress(TemplateError):  # said where it is filled in
                 others = sorted(unknown(value, values))
             for other in others:
-                text = f"the variable `{name}` refers to `{other}`, which nobody defines, so it is left as it is"
+                text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                 self.left[Note(text, case.origin)] = None
         for prompt in prompts if not case.recorded and not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
             if stays(source):
-                text = "the prompt has braces that stay open at the end of a line, so it is sent as it is, as by promptfoo"
+                text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.left[Note(text, prompt.origin)] = None
             else:
                 self._fill("the prompt", prompt.origin, [source], values)
@@ -123,8 +123,8 @@ class Names:
             if is_runners(name):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):
-                cure = "remove it: a vendor's key stands in no text, whatever `allowed-env` names"
-            self.closed[Mistake(f"{what} shows the environment's {name}, which only a provider's config may", origin, cure)] = None
+                cure = "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
+            self.closed[Mistake(f"{what} shows the environment's {name}, allowed only in a provider's config", origin, cure)] = None
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""

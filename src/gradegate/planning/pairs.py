@@ -1,4 +1,4 @@
-"""Which targets answer a test, and with which prompts: by the names that test, target and prompt have for one another."""
+"""Which targets answer a test, and with which prompts, by the names that tests, targets and prompts use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From suites to jobs: everything is filled in and bound here, so that every mistake shows before the first call."""
+"""From suites to jobs: everything is filled in and bound here, so every mistake shows before the first call."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         where = Origin(suites[0].suite.file) if len(suites) == 1 else None
-        mistakes.append(Mistake("no test asserts anything, so nothing would be checked", where, "add `assert`"))
+        mistakes.append(Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
     grading = {id(model) for job in jobs for model in grading_models(job)}
@@ -124,6 +124,6 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
 
 def _quarantined(quarantine: Quarantine) -> str:
     if not quarantine.in_force:
-        return f"the quarantine ended on {quarantine.until}, so these tests count again; mend them, and remove `flaky`"
+        return f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
     ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
     return f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"

@@ -88,7 +88,7 @@ class Planner:
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
-            self.notes.append(Note("`confirm: answers` asks the grader again where `runs` applies: further runs are new answers"))
+            self.notes.append(Note("with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"))
         self.notes += (*checks.toothless(self.suite, jobs), *checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
@@ -154,7 +154,7 @@ class Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         except ValueError as e:
-            self.mistakes.append(Mistake(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first"))
+            self.mistakes.append(Mistake(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write the messages, oldest first"))
         return [case.vars]  # the assertions are looked at all the same
 
     def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:

@@ -1,4 +1,4 @@
-"""Answers made elsewhere: what is told of the calls of a plan, and which answer is to which, by id or by what was asked."""
+"""Recorded answers in a plan: which answer belongs to which call, by id or by the request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST = 50  # mistakes of one kind that are said
 _NEAR = 300  # ids that another is compared with, for a suggestion
 _ANEW = "write the cases of this commit with `gradegate cases`, and have them answered"
 _BY_ID = "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
-AGAIN = Note("`confirm: answers` asks the grader again: answers made elsewhere cannot be asked for anew")
+AGAIN = Note("with recorded answers, `confirm: answers` works like `confirm: grader`: no new answer can be made")
 
 
 def planned_with_answers(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
@@ -122,7 +122,7 @@ class _Join:
             self._by_name = {it.rpartition("-")[0]: it for it in self._by_id}
         same = self._by_name.get(plain.rpartition("-")[0], "")
         if same and not same.startswith(f"{UNNAMED}-"):
-            return f"the case has another id in this plan, such as `{same}`: {_ANEW}"
+            return f"the case has a different id in this plan, such as `{same}`: {_ANEW}"
         return suggest(excerpt(written, 80), islice(self._by_id, _NEAR))
 
     # --- by what was asked ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A run told as arguments of ``gradegate run``, so that reports can say how to ask the same again elsewhere."""
+"""A run as arguments of ``gradegate run``, so that reports can show the command that repeats it."""
 
 from __future__ import annotations
 

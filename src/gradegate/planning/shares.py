@@ -1,4 +1,4 @@
-"""What a run may take, and one shard of it: so that all shards together take no more than the whole may."""
+"""The limits of a run and of one shard: all shards together take no more than the whole run may."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def check_options(settings: Settings) -> None:
     """Raise ConfigError for options that do not go together, and for a secret that is too short."""
     check_secret(settings)
     if settings.shard and settings.merge:
-        raise ConfigError.at("both `shard` and `merge` are given", None, "ask in one job, and merge in another")
+        raise ConfigError.at("both `shard` and `merge` are given", None, "run the shard in one job, and merge in another")
     if settings.open and not settings.shard and not settings.merge:
-        cure = "give <--shard 3/8>, whose share of these failures is asked again"
+        cure = "give <--shard 3/8>: the shard re-asks its share of these failures"
         raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
 
 

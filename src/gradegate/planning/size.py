@@ -1,4 +1,4 @@
-"""Adds up what a run will hold, before it is made: lists, prompts, providers and repetitions multiply one another."""
+"""Adds up the size of a run before it is made: lists, prompts, providers and repetitions multiply."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def _same() -> Mapping[str, str]:
     return {plain(wrong): right for right, names in table("planning", "types.yaml").items() for wrong in names.split()}
 
 
-_OWN_WORDS = "`gradegate list` has all; what has no type of its own, `llm-rubric` judges in your words"
+_OWN_WORDS = "`gradegate list` shows all types; `llm-rubric` judges anything else in your own words"
 
 
 def unknown(spec: Assertion) -> ConfigError:
@@ -38,7 +38,7 @@ def unknown(spec: Assertion) -> ConfigError:
     base = spec.type.removeprefix("not-")
     if base.startswith("promptfoo:"):
         cure = "remove it here, or keep it for promptfoo in a file of its own"
-        return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
+        return ConfigError.at(f"`{spec.type}` is a type of promptfoo that gradegate does not have", spec.origin, cure)
     denied = _denied(spec.type)
     if ours := _respelled(base):
         cure = f"write `type: {spec.type.removesuffix(base)}{ours}`"
@@ -48,7 +48,7 @@ def unknown(spec: Assertion) -> ConfigError:
         cure = f"write `type: not-{denied}`"
         return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
     if it:
-        return ConfigError.at(f"`{spec.type}` is {it.tool}'s, and gradegate does not have it", spec.origin, it.way)
+        return ConfigError.at(f"`{spec.type}` is a type of {it.tool} that gradegate does not have", spec.origin, it.way)
     return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, _meant(spec.type, base))
 
 

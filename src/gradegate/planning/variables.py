@@ -109,8 +109,8 @@ class Variables:
                     values[name] = text.replace(match[0], show(values[match[1]]), 1)
                     grown += len(values[name]) - len(text)
                     if grown > MAX_CHARACTERS:
-                        what = f"the variables of the test, put into one another, have more than {MAX_CHARACTERS:,} characters"
-                        raise ConfigError.at(what, origin, "let them refer to fewer others")
+                        what = f"the variables of the test, filled into each other, have more than {MAX_CHARACTERS:,} characters"
+                        raise ConfigError.at(what, origin, "use fewer references")
             if values == before:
                 break
         return values

@@ -116,7 +116,7 @@ def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
     except RecursionError as e:
         raise Exceeded("it is nested too deeply") from e
     except ValueError as e:  # a number with more digits than Python writes
-        raise Exceeded(f"it holds what cannot be written out: {e}") from e
+        raise Exceeded(f"it contains a value that cannot be written as JSON: {e}") from e
     if len(request) > MAX_SENT:
         raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:

@@ -1,4 +1,4 @@
-"""A question to another process over pipes and its answer, each behind its length in four bytes, within a time."""
+"""A request to another process over pipes and its reply, each after its length in four bytes, within a time limit."""
 
 from __future__ import annotations
 

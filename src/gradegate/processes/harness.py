@@ -1,4 +1,4 @@
-"""The other side of a worker: runs code of the repository, one request after another, until its requests end.
+"""The worker's side for code of the repository: runs one request after another.
 
 It is given to the interpreter of the *user* as text, so it needs nothing but a standard library from Python 3.8 on.
 Requests come on descriptor 3 and answers leave on descriptor 4, each as JSON behind its length in four bytes; what the
@@ -52,7 +52,7 @@ def _answer(request: dict[str, Any]) -> bytes:
         try:
             answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
         except (TypeError, ValueError, RecursionError) as e:
-            raise Said(f"it returned what is not plain data such as JSON holds: {e}") from e
+            raise Said(f"it returned something that is not plain JSON data: {e}") from e
         if len(answer) <= MOST:
             return answer
         said = f"what it returns has more than {MOST >> 20} MiB"
@@ -104,7 +104,7 @@ def _imported(path: str) -> Any:
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(os.path.basename(path).rpartition(".")[0], path)  # noqa: PTH119
     if spec is None or spec.loader is None:
-        raise Said(f"{path} is no Python module")
+        raise Said(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
     spec.loader.exec_module(module)

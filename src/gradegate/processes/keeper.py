@@ -125,7 +125,7 @@ def _become(task: dict[str, Any], log: int) -> None:
 def _look_around(task: dict[str, Any]) -> None:
     """Try what must not be possible from here. Raises ValueError with the first thing that is."""
     if os.getgroups() or 0 in (*os.getresuid(), *os.getresgid()):
-        raise ValueError("the rights of root cannot be given up here")
+        raise ValueError("root rights cannot be dropped here")
     for path in task["closed"]:
         if os.access(path, os.R_OK) or os.access(path, os.W_OK):
             raise ValueError(f"it could read or write {path}")

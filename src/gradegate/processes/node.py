@@ -46,7 +46,7 @@ def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, 
         if not bun:
             what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
             raise Missing(
-                what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which the commit must not hold"
+                what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which must not be in the commit"
             )
         node = None
     return (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")

@@ -1,4 +1,4 @@
-"""Whether code of the repository may run, as whom, and with what: the workflow or the command line says so, never a config."""
+"""Whether code of the repository may run, as which user, and with what: the workflow or the command line decides, never a config."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def may_run(settings: Settings) -> Leave:
     if not settings.allow_exec:
         return NO_LEAVE
     if why := objection(settings.environment):
-        what = f"`allow-exec` is refused {why}"
+        what = f"`allow-exec` is not allowed {why}"
         raise ConfigError.at(what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})")
     environ = settings.environ
     kept = {name: text for name, text in environ.items() if _PLAIN.fullmatch(name) or name in settings.exec_env}
@@ -70,11 +70,11 @@ def may_run(settings: Settings) -> Leave:
 def objection(environment: Environment) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
     if environment.vouched_only:
-        return f"at {environment.event_shown}, which strangers can start beside your secrets"
+        return f"at {environment.event_shown}, which strangers can start with access to your secrets"
     if environment.event.startswith("pull_request"):
         fork = environment.is_fork
         if fork is None:
-            return "at a pull request of which the event file does not say where it comes from"
+            return "for a pull request of unknown origin (the event file does not name it)"
         if fork:
-            return "at a pull request from a fork: its code is a stranger's"
+            return "for a pull request from a fork: its code is untrusted"
     return ""

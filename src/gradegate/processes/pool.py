@@ -185,7 +185,7 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
     if not is_python(reference) and not is_javascript(reference):
         way = "start it by a command, `exec: COMMAND`" if instead == ANSWERS else "write it in Python or JavaScript"
         cure = f"{instead}; or {way}, and {FLAG}"
-        raise ConfigError.at(f"`{reference}` is code, of a kind that gradegate does not run", origin, cure)
+        raise ConfigError.at(f"`{reference}` is code of a kind that gradegate does not run", origin, cure)
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check(f"`{reference}`", origin, instead)
@@ -200,7 +200,7 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
 def check(what: str, origin: Origin, instead: str) -> None:
     """Raises ConfigError where code of the repository may not run."""
     if not leave().granted:
-        raise ConfigError.at(f"{what} is code of the repository, which runs only by leave", origin, f"{instead}; or {FLAG}")
+        raise ConfigError.at(f"{what} is code of the repository, which runs only when it is allowed", origin, f"{instead}; or {FLAG}")
 
 
 def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
@@ -251,7 +251,7 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     except Died as e:
         raise Failed(str(e)) from e
     except RecursionError as e:
-        raise Failed("it is given what is nested too deeply") from e
+        raise Failed("its input is nested too deeply") from e
     finally:
         desk.give_back(place, worker, answer is not None)
     if "error" in answer:

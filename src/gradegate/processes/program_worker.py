@@ -111,7 +111,7 @@ class Worker:
         except (ValueError, RecursionError) as e:
             raise Died(f"what it returns cannot be read: {e}") from e
         if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
-            raise Died("it answered what was not asked")
+            raise Died("it sent an unexpected reply")
         return answer
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ class Worker:
         except ValueError:
             report = {}
         if "refused" in report:
-            return Died(f"its process was not begun: {report['refused']}")
+            return Died(f"its process was not started: {report['refused']}")
         if "code" not in report:
             return Died("its process was ended from outside")
         lines = [line for line in str(report.get("tail", "")).strip().splitlines() if not _FRAME.match(line)]

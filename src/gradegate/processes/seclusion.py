@@ -1,4 +1,4 @@
-"""What code that runs beside secrets must not reach: the runner's files, credentials in the workspace, gradegate's own.
+"""What code of the repository must not reach: the runner's files, credentials in the workspace, gradegate's own files.
 
 Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
 closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.
@@ -45,7 +45,7 @@ class Seclusion:
     def begin(self) -> None:
         """Close what has to be closed. Raises Impossible."""
         if sys.platform != "linux" or os.geteuid() != 0:
-            raise Impossible("code cannot run as another user here: that takes root on Linux, as in the container of the Action")
+            raise Impossible("code cannot run as another user here: this needs root on Linux, as in the container of the Action")
         runners = [Path(path) for path in self.leave.runners]
         folders = {path if path.is_dir() else path.parent for path in runners}
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}

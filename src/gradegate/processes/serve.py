@@ -1,4 +1,4 @@
-"""The worker's side: evaluates what it is asked, one request after another, under limits that the kernel keeps.
+"""The worker's side: evaluates one request after another, under limits of the kernel.
 
 It imports what its requests need, and then gives up every right (``rights``) before it reads the first of them.
 A request and its answer are JSON behind their length in four bytes. A request that takes too much CPU ends the process
@@ -68,7 +68,7 @@ def answer(request: bytes) -> bytes:
     except MemoryError:
         said = {"exceeded": f"it needs more than {MEMORY >> 20} MiB of memory"}
     except RecursionError:
-        said = {"exceeded": "it is nested too deeply, or refers to itself without end"}
+        said = {"exceeded": "it is nested too deeply, or refers to itself"}
     except ValueError as e:
         said = {"refused": excerpt(str(e), _LONGEST)}
     except (ArithmeticError, LookupError, TypeError, AttributeError, re.error) as e:

@@ -119,7 +119,7 @@ class HuggingFaceSimilarity(_Model):
         answer, usage = self._asked({"inputs": {"source_sentence": expected, "sentences": [text]}})
         (similarity,) = vector(rows(answer, self.host, 1), self.host)
         if abs(similarity) > 1 + 1e-5:
-            raise ProviderError(f"{self.host} gave a similarity of {similarity:.3g}, which is no cosine")
+            raise ProviderError(f"{self.host} gave a similarity of {similarity:.3g}, which is not a cosine")
         return similarity, usage
 
 

@@ -1,4 +1,4 @@
-"""file://x.py, python:, file://x.js, javascript: and exec:, code of the repository that answers; it runs only by leave of the workflow.
+"""file://x.py, python:, file://x.js, javascript: and exec:, code of the repository that answers; it runs only with `--allow-exec`.
 
 What it is called with and what it returns is promptfoo's (https://www.promptfoo.dev/docs/providers/python/ and
 https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, options, context)`` gives ``{output}`` or
@@ -128,7 +128,7 @@ class File(_Code):
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
-                raise ProviderError(f"{self.name} returned an `embedding` that is no list of numbers", Trouble.MALFORMED)
+                raise ProviderError(f"{self.name} returned an `embedding` that is not a list of numbers", Trouble.MALFORMED)
             vectors.append([float(part) for part in vector])
             usage += spent
         return vectors, usage
@@ -216,7 +216,7 @@ def _milliseconds(setting: Setting, name: str) -> float | None:
 def _workers(setting: Setting) -> int:
     written = setting.spec.config.get("workers", 0)
     if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
-        raise setting.mistake(f"`workers` of `{setting.spec.id}` is no number of processes", "give e.g. 2")
+        raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
     return written
 
 

@@ -59,7 +59,7 @@ class Replicate(Model):
         parts = output if isinstance(output, list) else [output]
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) < len(parts):
-            raise ProviderError(f"{self.host} answered with something that is no text")
+            raise ProviderError(f"{self.host} answered with something that is not text")
         return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
 
     def _waits(self, response: Response) -> str:

@@ -61,7 +61,7 @@ class Vertex(ChatModel):
         model = need_model(setting, "vertex:MODEL")
         claude = "claude" in model
         if not claude and "gemini" not in model:
-            cure = "name a model of Gemini or Claude; another one is asked with `http`"
+            cure = "name a model of Gemini or Claude; call other models with `http`"
             raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
         express = (
@@ -119,7 +119,7 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
     project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
-        what = f"`{project}` is no project" if project else "no project"
+        what = f"`{project}` is not a project" if project else "no project"
         raise setting.mistake(f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1])
     named = setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
     publisher = "anthropic" if claude else str(named)

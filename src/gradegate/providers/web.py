@@ -30,8 +30,8 @@ from gradegate.values.conversation import Reply, Request, Usage
 _UNSUPPORTED = {
     "request": "write it as `url`, `method`, `headers` and `body`",
     "requestTransform": "promptfoo calls it `transformRequest`",
-    "sessionParser": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
-    "session": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
+    "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
+    "session": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
     "validateStatus": "remove it: an answer counts when its status is 2xx",
     "multipart": "let the application take JSON",
     "signatureAuth": "let the application take a token in `headers`",
@@ -72,7 +72,7 @@ class Web(Provider):
         self.templates = self._parts.texts()
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self._method):
-            raise ConfigError.at(f"`{self._method}` is no method of HTTP", origin, "write one, such as GET or POST")
+            raise ConfigError.at(f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST")
         self._client = setting.client
         try:
             self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}

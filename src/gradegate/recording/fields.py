@@ -119,7 +119,7 @@ def tool_call(item: Any, origin: Origin) -> Mapping[str, Any]:
     if len(named) > 1:
         raise ConfigError.at("a tool call has two names", origin, _CALL)
     if not named.pop().strip().isprintable():
-        raise ConfigError.at("the name of a tool call holds a sign that is not shown", origin, _CALL)
+        raise ConfigError.at("the name of a tool call contains an invisible character", origin, _CALL)
     return call_of(item)
 
 
@@ -149,7 +149,7 @@ def called(call: Mapping[str, Any]) -> tuple[str, str]:
 def strange(value: Any) -> str:
     """What of a value no report could write, as a sentence; empty for nothing."""
     if isinstance(value, str):
-        return "" if encodable(value) == value else "a text holds half of a pair of signs, which is no Unicode"
+        return "" if encodable(value) == value else "a text contains half of a surrogate pair, which is not valid Unicode"
     if isinstance(value, float):
         return "" if math.isfinite(value) else "a number is not finite (NaN, or too large)"
     if isinstance(value, Mapping):

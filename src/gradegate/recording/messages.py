@@ -87,14 +87,14 @@ class _Said:
         """Raises ConfigError."""
         role = fields.mapping(item).get("role")
         if not isinstance(role, str) or role not in _KEYS:
-            raise self._wrong("a message has no role that is known", _MESSAGE)
+            raise self._wrong("a message has no known role", _MESSAGE)
         for key, value in item.items():
             if key not in _KEYS[role] and value is not None:
                 close = suggest(key, _KEYS[role])
                 raise self._wrong(f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}")
         parts = self._parts(item.get("content"))
         if parts.calls and role != "assistant":
-            raise self._wrong(f"a tool call stands in a message of the role `{role}`")
+            raise self._wrong(f"a tool call is in a message with the role `{role}`")
         if role in _TOOLS:
             if parts.texts or not parts.results:  # one result, unless its parts are some
                 self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
@@ -154,7 +154,7 @@ class _Said:
         known = self.by_id.get(str(identity or ""))
         named = self.names if not identity else self.bare if known is None else {known}
         if not named or (name and name not in named):
-            raise self._wrong("a message tells what a tool gave, and no message before it has the call")
+            raise self._wrong("a message has the result of a tool, but no message before it has the call")
         last = self.turns[self.last]
         results = last.metadata.get(RESULTS)
         if results is None:

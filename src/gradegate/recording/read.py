@@ -99,7 +99,7 @@ def _shape(file: File) -> Shape:
         origin = Origin(file.name, row.line)
         if len(names) > 1:
             what = f"the row has two shapes at once: {names[0]} and {names[1]}"
-            mistakes.append(Mistake(what, origin, "leave out the keys of one: they may say different things"))
+            mistakes.append(Mistake(what, origin, "leave out the keys of one shape: they could contradict each other"))
         elif names and found and names[0] != found:
             what = f"the row has the shape {names[0]}, and the ones before it have {found}"
             mistakes.append(Mistake(what, origin, "write a file for each shape"))

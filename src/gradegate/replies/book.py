@@ -98,7 +98,7 @@ class Replies:
     def _remarks(self) -> Iterator[str]:
         old = [_FILE.format(name, version) for name in ("trusted", "proposed") for version in range(1, SCHEMA)]
         if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
-            yield f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what is no longer used"
+            yield f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
         if doubted := sum(store.doubted for store in self._stores):
             yield (
                 f"{many(doubted, 'kept answer')} not believed, and asked for: written with another credential, or changed; "

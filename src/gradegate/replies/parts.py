@@ -129,7 +129,7 @@ def read(path: Path) -> Part:
                 raise Damaged(f"it is cut: line {number} has no end")
             digest.update(last)
             first, last = (first or last), line
-    footer = _parsed(Footer, last, otherwise="it is cut: the last line is no footer")
+    footer = _parsed(Footer, last, otherwise="it is cut: the last line is not a footer")
     if footer.lines != number - 1:
         raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
@@ -187,7 +187,7 @@ def name_in(folder: Path, part: Part) -> str:
 def _whole(folder: Path, problems: list[str]) -> Iterator[Part]:
     """The parts that are whole, in the order of their names."""
     if not folder.is_dir():
-        raise NoPartsError.at(f"`{folder}` is no folder with parts", None, "name the one that the shards' files are in")
+        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, "name the one that the shards' files are in")
     paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
     if len(paths) > MOST_FILES:
         raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")

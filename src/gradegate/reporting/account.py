@@ -1,4 +1,4 @@
-"""A run beside its cases, in words that all reports share: what it was, saved and took, and its derived metrics."""
+"""What all reports say about a run as a whole: its budget, its cache, its cost and its derived metrics."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def provenance(made: Made) -> Iterator[tuple[str, str]]:
 def worth(metric: DerivedMetric) -> str:
     """``0.8571``, or why there is no value; and over how many answers, where not all could be told."""
     said = one_line(metric.error, 300)
-    value = f"could not be worked out: {said}" if metric.value is None else figure(metric.value)
+    value = f"could not be calculated: {said}" if metric.value is None else figure(metric.value)
     return value + (f" ({over(metric)})" if metric.left_out else "")
 
 
 def over(metric: DerivedMetric) -> str:
     """``over 9 of 10 answers: the grades of the others are not known``."""
     answers = many(metric.answers + metric.left_out, "answer")
-    return f"over {metric.answers:,} of {answers}: the grades of the others are not known"
+    return f"over {metric.answers:,} of {answers}; the others have no grade"
 
 
 def of(asked: DerivedMetric | Row) -> str:

@@ -19,7 +19,7 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
         report = report_of(path)
         if report is None:
             cure = "end it with " + ", ".join(sorted({report.suffix for _, report in REPORTS if report.suffix}))
-            mistakes.append(Mistake(f"no report is written as `{path}`", None, cure))
+            mistakes.append(Mistake(f"no report format has the suffix of `{path}`", None, cure))
         else:
             reports[path] = report
     if mistakes:

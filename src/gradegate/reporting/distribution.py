@@ -1,4 +1,4 @@
-"""How the scores of each metric are spread, beside the thresholds that were applied to them."""
+"""The distribution of each metric's scores, with the thresholds that were applied."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     error = [*asked, fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
     about = [visible(clip(remark, limit)) for remark in remarks(row)]
-    grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion says why"])
+    grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion gives a reason"])
     return "\n".join(error or [*answer, *about, *grounds])
 
 

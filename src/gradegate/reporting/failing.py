@@ -78,7 +78,7 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
     if row.error:
         return "", one_line(f"no answer: {row.error}", limit)
     if not grades:
-        return "", one_line("; ".join(remarks(row)) or "no assertion says why", limit)
+        return "", one_line("; ".join(remarks(row)) or "no assertion gives a reason", limit)
     grade = grades[0]
     reason = one_line(grade.reason, limit) or ", ".join(filter(None, (said(grade), scored(grade))))
     more = len([other for other in grades[1:] if not other.inner])

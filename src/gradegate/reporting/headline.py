@@ -1,4 +1,4 @@
-"""The head of a page on GitHub: outcome, whose gate it is and where the rest lies, a weakened gate, the reason."""
+"""The head of a page on GitHub: outcome, commit, run and report, a weakened gate, the reason."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
     for remark in remarks(finding.row):
         yield f"{inline(remark[:1].upper() + remark[1:])}.\n"
     if not grades and not remarks(finding.row):
-        yield "No assertion says why.\n"
+        yield "No assertion gives a reason.\n"
     if len(grades) > _GRADES:
         yield f"{many(len(grades) - _GRADES, 'more assertion')} did not pass.\n"
 

@@ -96,7 +96,7 @@ def _missing(left: int, links: Links) -> str:
         return ""
     place = link("the run", links.run) + " and in results.json" if links.run else "results.json"
     verb = "is" if left == 1 else "are"
-    return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {place}.\n\n"
+    return f"**{many(left, 'more case')} {verb} not shown here, for lack of space;** see {place}.\n\n"
 
 
 def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
@@ -121,7 +121,7 @@ def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> 
     cells = ((inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row)) for row in rows)
     lines = fit((table((), [of])[2] for of in cells), room - form.measure("".join(header)), form.measure)
     left = len(rows) - len(lines)
-    more = f"\n{many(left, 'more case')} not shown for want of room; results.json has all.\n" if left else ""
+    more = f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n" if left else ""
     return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
 
 

@@ -26,8 +26,8 @@ def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[
         if isinstance(place, Mistake):
             mistakes.append(place)
         elif (other := taken.setdefault(_folded(place.path), place.path)) != place.path:
-            what = f"the output `{written}` and `{other.name}` differ in case alone"
-            mistakes.append(Mistake(what, None, "give them other names: some systems take them for one file"))
+            what = f"the output `{written}` and `{other.name}` differ only in upper and lower case"
+            mistakes.append(Mistake(what, None, "give them other names: some systems treat them as one file"))
         else:
             found[written] = place
     if mistakes:
@@ -51,7 +51,7 @@ def _folded(path: Path) -> str:
 
 def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:
     if "\0" in written:
-        return Mistake(f"the output {written!r} holds a NUL character", None, "write a plain path")
+        return Mistake(f"the output {written!r} contains a NUL character", None, "write a plain path")
     # `..` goes by the words alone: what a link on the way would make of it is not asked.
     path = Path(os.path.abspath(cwd / written))  # noqa: PTH100
     inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)
@@ -60,7 +60,7 @@ def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mist
             return Mistake(f"the output `{written}` leads out of the workspace", None, _ELSEWHERE)
         if not path.parent.is_dir():
             what = f"the folder of the output `{written}` does not exist"
-            return Mistake(what, None, f"make it, or {_ELSEWHERE}, where folders are made")
+            return Mistake(what, None, f"create it, or {_ELSEWHERE}, where folders are created")
         return Place(path.parent.resolve(), (path.name,))
     place = Place(root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced)
     if ".git" in map(str.casefold, place.parts):

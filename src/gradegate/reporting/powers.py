@@ -35,9 +35,9 @@ def _figures(rule: Rule, it: Power, several: bool) -> str:
         f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     )
     if slack < 0:
-        return f"{about}: it is missed already by {many(-slack, 'case')}"
+        return f"{about}: it is already missed by {many(-slack, 'case')}"
     points = 100 * slack / cases
-    text = f"{about}: {slack:,} more may break ({points:.1f} points) before it blocks"
+    text = f"{about}: {slack:,} more may fail ({points:.1f} points) before it blocks"
     text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
     left = cases - old
     figures = {min(number, left): share for number, share in ((1, it.one_broken), (3, it.three_broken), (it.drop, it.five_points))}
@@ -53,6 +53,6 @@ def warnings(it: Power) -> Iterator[str]:
     if it.slack is None or it.slack < 0:
         return
     if (often := it.unchanged or 0.0) > _NOISE:
-        yield f"noise alone blocks {chance(often)} of runs: set `runs`, a rate or `confirm`"
+        yield f"noise alone blocks {chance(often)} of runs: set `runs`, a pass rate or `confirm`"
     if (it.five_points or 0.0) < _POWER:
-        yield f"{it.drop:,} of {many(it.cases or 0, 'case')} may break unseen"
+        yield f"{it.drop:,} of {many(it.cases or 0, 'case')} can break unnoticed"

@@ -17,7 +17,7 @@ from gradegate.values.result import Decision, Row, takes
 
 _TEXT = 20_000  # characters of one text
 _EFFECTS = {
-    Effect.BLOCKS: "it is a reason why the run is blocked",
+    Effect.BLOCKS: "it blocks the run",
     Effect.ONCE: "it failed once, was not re-asked, and does not block",
     Effect.KNOWN: "it does not block",
     Effect.ADVISES: "it does not block",

@@ -1,4 +1,4 @@
-"""Standard output and standard error that nobody may be reading: what cannot be written is lost, and changes no verdict."""
+"""Standard output and standard error, which may be closed: what cannot be written is lost and changes no verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that all reports share: how a figure, a case, a rule and an outcome are said to people."""
+"""The words that all reports share for figures, cases, rules and outcomes."""
 
 from __future__ import annotations
 

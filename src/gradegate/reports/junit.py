@@ -198,7 +198,7 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         add(_message(told, chief), _inert(explain(row, chief, _TEXT)), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
     said = remarks(row) if told.outcome is Outcome.PASS else []
-    advice = ["ADVISORY: it does not pass, and does not block"] if told.advises else []
+    advice = ["ADVISORY: it does not pass, but does not block"] if told.advises else []
     case.stdout = _inert("\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)])) or None
     return case
 

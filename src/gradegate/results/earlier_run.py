@@ -1,4 +1,4 @@
-"""The run of the base that another run is compared with, and how one case stands beside it. Frozen values."""
+"""The base run that a run is compared with, and the status of a case against it. Frozen values."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def read_baseline(path: Path) -> Baseline:
             head = _Base.model_validate_json(start + file.read(MAX_FILE))
             return _baseline(head, head.cases)
     except ValidationError as e:
-        raise UnusableError(f"it is no results.json of this version: {first_wrong(e)}") from e
+        raise UnusableError(f"it is not a results.json of this version: {first_wrong(e)}") from e
 
 
 def _lines(file: BufferedReader) -> Iterator[_Answer]:
@@ -104,7 +104,7 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = value(Made, head.made)
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
-        raise UnusableError("it is no results.json of this version: made.commit is no commit")
+        raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
     return Baseline(
         tuple(row for case in runs_of(rows) for row in together(case)),
         commit=made.commit,

@@ -53,7 +53,7 @@ def read_history(path: Path) -> Records:
                     raise UnusableError(f"line {number} has a grade that is there already")
                 found[line.grade] = GradeRecord(line.name, tuple(PastRun(**dict(run)) for run in line.runs))
     except ValidationError as e:
-        raise UnusableError(f"it is no history of this version: line {number}: {first_wrong(e)}") from e
+        raise UnusableError(f"it is not a history of this version: line {number}: {first_wrong(e)}") from e
     return found
 
 

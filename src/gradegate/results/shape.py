@@ -86,7 +86,7 @@ class GradeLine(Part):
     weight: Annotated[float | None, At("assertion.weight", finite, lambda weight: weight or 0.0)]
     source: Annotated[SourceLine | None, At("assertion.origin", source_of)]
     scale: Scale = Field(description="People see the score times this.")
-    status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
+    status: Status = Field(default="", description="Its status against the base; empty without a base, and where it was not settled.")
 
 
 class ImageLine(Part):
@@ -124,7 +124,7 @@ class CaseLine(Part):
     cost_usd: Annotated[float | None, At("usage.known_cost")]
     tokens: Annotated[int, At("usage.tokens")]
     source: Annotated[SourceLine | None, At("origin", source_of)]
-    blocks: Annotated[bool, At(None)] = Field(default=False, description="Its failure is a reason why the run is blocked.")
+    blocks: Annotated[bool, At(None)] = Field(default=False, description="Its failure blocks the run.")
 
 
 class Summary(Counted):
@@ -272,7 +272,7 @@ class Head(Part):
     models: Annotated[list[str], At("run.models", lambda models: [encodable(str(model)) for model in models], into=None)]
     asked: Annotated[list[AskedModel], At("run.models")] = Field(description="The models, each in its parts.")
     keys: Annotated[list[KeyUse], At("run.keys")] = Field(default=[], description="What left the environment, and where it went.")
-    hidden: Annotated[list[str], At("run.hidden")] = Field(default=[], description="The variables whose values no report shows.")
+    hidden: Annotated[list[str], At("run.hidden")] = Field(default=[], description="The variables with values that no report shows.")
     setup: bool = Field(description="Inconclusive because of a wrong key or model.")
     gate_changes: Annotated[list[ChangeLine], At("changes.found", read=_read_changes)] = Field(
         default=[], description="What the pull request does to its own gate, where there is a base to compare with."
@@ -285,7 +285,7 @@ class Head(Part):
     ] = None
     cache: Annotated[CacheLine | None, At("run.cache")] = Field(default=None, description="null where the run had none.")
     runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = Field(default=None, description="null where no case has runs.")
-    confirm: Annotated[ConfirmReport | None, At("run.confirm")] = Field(default=None, description="What asking failures again came to.")
+    confirm: Annotated[ConfirmReport | None, At("run.confirm")] = Field(default=None, description="What the re-asks of failures found.")
     baseline: Annotated[BaselineReport | None, At("run.baseline")] = Field(
         default=None, description="null where there is nothing to compare with."
     )

@@ -1,4 +1,4 @@
-"""Which grades of a plan may be asked again, and by how many votes failures must lead: known before the first call."""
+"""Which grades of a plan may be re-asked, and the lead of votes that a failure needs: known before the first call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of the answers of a plan once they are there, whoever asked for them: failures are confirmed, and all is told."""
+"""From the answers of a plan to its result: failures are confirmed, and everything is counted and noted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has failing grades asked again, in waves, until the rules are settled: so that a block is (nearly) always real."""
+"""Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
 from __future__ import annotations
 
@@ -260,8 +260,8 @@ class Confirming:
             for prior in self._priors(number, self._histories.of(answer.place)).values() if _in_quarantine(answer) else ():
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
-                    cure = "mend it" if prior.fails else "remove the quarantine"
-                    yield f"`{name(answer.row)}` is in quarantine and counts all the same, since it is not flaky: {what}: {cure}"
+                    cure = "fix it" if prior.fails else "remove the quarantine"
+                    yield f"`{name(answer.row)}` is in quarantine but still counts, because it is not flaky: {what}: {cure}"
 
     # --- the base ---------------------------------------------------------------------------------------------
 

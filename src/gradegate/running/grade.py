@@ -45,7 +45,7 @@ def _grades(binding: Binding, transcript: Transcript, reask: int, ask: int) -> l
 def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grade:
     """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
     if bound.compares:
-        return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
+        return error(bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE)
     account = Account()
 
     def grade() -> Grade:

@@ -43,7 +43,7 @@ def _worked_out(specs: Sequence[DerivedSpec], rows: Sequence[Row]) -> list[Deriv
 
 def _metric(blank: DerivedMetric, way: Working, scores: Mapping[str, float], step: Mapping[str, object]) -> DerivedMetric:
     if not blank.answers:
-        return replace(blank, error="the grades of no answer are known")
+        return replace(blank, error="no answer has a grade for it")
     try:
         return replace(blank, value=way.value(scores, step))
     except ScriptError as e:

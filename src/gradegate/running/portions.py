@@ -1,4 +1,4 @@
-"""Has work done in portions that the calls of a budget suffice for, so that no thread takes what another one counted on."""
+"""Does work in portions that the budget covers, so that no thread uses calls that another one needs."""
 
 from __future__ import annotations
 

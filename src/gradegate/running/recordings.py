@@ -17,14 +17,14 @@ from gradegate.running import replies
 from gradegate.values.conversation import NO_USAGE, RAW, Reply, Transcript, Turn
 
 _OWN = ("finish_reason", "refused", CALLS, UNTOLD, RAW)  # names with a meaning here, which no answer gives a value
-EARLY = "a tool is called before the question stands in `messages`, so it is not known whether the answer called it"
+EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 
 def given(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
     answer = job.given[repeat] if job.given else None
     if answer is None:
-        raise ProviderError(f"the recorded answers of {job.target.name} have none to this case", Trouble.MALFORMED)
+        raise ProviderError(f"the recorded answers of {job.target.name} contain no answer for this case", Trouble.MALFORMED)
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     asked = job.case.turns or (Turn("user", text),)

@@ -1,4 +1,4 @@
-"""What the grades of an answer come to: as ``conclude_case`` has it, or as the test's ``assertScoringFunction`` says."""
+"""The outcome of an answer from its grades: by ``conclude_case``, or by the test's ``assertScoringFunction``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
     try:
         value = of_scoring(case.scoring).call(_named(grades), about).value
         if not isinstance(value, Mapping):
-            raise NoVerdict(f"it returned {program_objects.kind(value)}, and not `{{pass, score, reason}}`")
+            raise NoVerdict(f"it returned {program_objects.kind(value)} instead of `{{pass, score, reason}}`")
         verdict = program_objects.verdict(value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")

@@ -97,7 +97,7 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
     except ScriptError as e:
         raise NoVerdict(f"`transform` fails: {e}") from e
     if made is None:
-        raise NoVerdict("`transform` gives nothing: return a word such as NONE to test for nothing")
+        raise NoVerdict("`transform` returned nothing: to test for this, return a word such as NONE")
     if isinstance(made, float) and not math.isfinite(made):
         raise NoVerdict(f"`transform` gives nothing: {'NaN' if math.isnan(made) else 'Infinity'} is no value")
     return made

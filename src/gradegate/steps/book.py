@@ -1,4 +1,4 @@
-"""What was said of a plan's answers: rows that are written without secrets, read as the plan has them, and played back.
+"""Replies to a plan's requests: rows that are written without secrets, read as the plan has them, and played back.
 
 A first ask of an answer is a row in the shape of results.json; what was asked of it again is another row.
 """
@@ -26,7 +26,7 @@ from gradegate.running.rounds import Asked, Place
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
-HIDDEN = "a secret is hidden in what was graded, so that no other job can grade it again"
+HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
 
 
 class SaidLine(Line):
@@ -82,7 +82,7 @@ class AnswerRow(Line):
         """The row, with all that decides as the plan has it."""
         said = value(Row, self.answer)
         if (said.key, said.definition, said.repeat) != (identity(planned, self.repeat), planned.definition, self.repeat):
-            raise Damaged("the answer is to another question than the plan's")
+            raise Damaged("the answer belongs to a different question than in the plan")
         own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
         if len(said.grades) != len(own):
             raise Damaged(f"the answer has {len(said.grades)} grades, and {len(own)} are planned")
@@ -95,7 +95,7 @@ class AnswerRow(Line):
         else:
             is_sound = bool(job.case.scoring) or conclude_case(grades, row.threshold).outcome is row.outcome
         if not is_sound:
-            raise Damaged("the answer contradicts itself: its outcome is not what its grades come to")
+            raise Damaged("the answer contradicts itself: its outcome does not follow from its grades")
         return row
 
 
@@ -128,7 +128,7 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
     """The grade, about what the plan asserts; what it shows of that is the shard's. Raises Damaged for another grade."""
     said, asserted = grade.assertion, own.assertion
     if (said.key, said.definition) != (asserted.key, asserted.definition):
-        raise Damaged("a grade is about something else than the plan's")
+        raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine="")
 
@@ -157,10 +157,10 @@ class Book:
         self.rows.append(row)
         for position, asks in row.asks.items():
             if not 0 <= position < len(grades) or grades[position].outcome is not Outcome.FAIL:
-                raise Damaged("it asks again what did not fail in any part")
+                raise Damaged("it re-asks a case that failed in no part")
             name = place, row.kind, position
             if name in self.again or name in others.again:
-                raise Damaged("it asks again what another part did")
+                raise Damaged("it re-asks a case that another part re-asked")
             if asks:
                 self.again[name] = row, [_as_planned(value(Grade, ask), grades[position]) for ask in asks]
 

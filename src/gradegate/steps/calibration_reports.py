@@ -133,9 +133,9 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     overall = calibration.overall
     if overall.too_few:
         kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
-        yield f"Too few labels of {kinds}: under {FEW}, the figures that rest on them say little"
+        yield f"Too few labels of {kinds}: with fewer than {FEW}, their figures mean little"
     if overall.errors:
-        yield f"{many(overall.errors, 'output')} got no verdict at the first ask and are in no table"
+        yield f"{many(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     rates = [(rate, overall.corrected(rate)) for rate in _RATES]
     told = [f"{percent(real)} where it measures {percent(rate)}" for rate, real in rates if real is not None]
     if told:
@@ -147,9 +147,9 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
     elif calibration.noise_bound > NOISE[1]:
         most = percent(calibration.noise_bound)
-        yield f"The grader may flip in {most} of its votes, more than a gate takes: mend the rubric or the model first"
+        yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
     if calibration.unmoved:
-        yield "Asking again changed no reason and no score anywhere (temperature 0, a cache): this says nothing of noise"
+        yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class Collected:
             elif not latest:
                 self._lack(shard, f"{who} is missing{again}")
             elif unasked := latest[0].header.unasked:
-                self._lack(shard, f"{who} asked nothing: {one_line(unasked, 300)}{again}")
+                self._lack(shard, f"{who} did not run: {one_line(unasked, 300)}{again}")
             else:
                 used += self._used(latest[0], who)
         self.basis = hashlib.sha256("".join(used).encode()).hexdigest()
@@ -104,7 +104,7 @@ class Collected:
         found, shard = Book(self.book.plan), part.header.shard
         try:
             if part.header.basis != self.basis:
-                raise Damaged("it asks again what other parts than these answered: run its round again")
+                raise Damaged("its failures belong to other parts than these: run its round again")
             if part.header.round > 1:
                 record = part.read(AsksRow, partial(found.add_asks, others=self.book), AccountRow)
             else:

@@ -1,4 +1,4 @@
-"""What a plan is compared with: the base checkout, whose gate it may weaken, and a run of the base, recorded or asked in the same run."""
+"""What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
         planned = replace(planned, notes=(*planned.notes, Note(settings.unfetched)))
     if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
         if settings.answers:
-            what = "`compare: base` asks targets for the answers of the base, and with `answers` none is asked"
+            what = "`compare: base` asks targets for the answers of the base, but with `answers` no target is asked"
             raise ConfigError.at(what, None, "compare with `baseline`, the results.json of the base")
         return with_base(planned, settings, client)
     found = stored(settings, planned.policies)
@@ -64,7 +64,7 @@ def with_history(planned: Plan, settings: Settings) -> Plan:
     try:
         records = read_history(place_of(settings, settings.history, "history")) if settings.history else {}
     except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
-        notes.append(Note(f"the history `{settings.history}` cannot be used, so every case is decided without one: {e}"))
+        notes.append(Note(f"the history `{settings.history}` cannot be used, so no case is decided with it: {e}"))
     if settings.history_out and not settings.environment.is_trusted:
         event = settings.environment.event_shown
         notes.append(Note(f"`history-out` is not written at {event}: votes of a pull request never enter a history"))
@@ -82,5 +82,5 @@ def unknown_changes(settings: Settings) -> GateChanges:
     base = read_base(settings)
     if base is None:
         return NO_CHANGES
-    found = GateChange(ChangeKind.WEAKER, "the gate cannot be compared with that of the base without the keys")
+    found = GateChange(ChangeKind.WEAKER, "the gate cannot be compared with the gate of the base without the keys")
     return GateChanges((found,), settings.changes == "block" or blocks(base.policies))

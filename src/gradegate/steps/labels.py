@@ -30,7 +30,7 @@ _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 def _answered(output: str) -> str:
     if not any(sign.isprintable() and not sign.isspace() for sign in output):
-        raise ValueError("is empty: a run takes that for an error of the target, and grades nothing")
+        raise ValueError("is empty: a run treats this as an error of the target, and grades nothing")
     return output
 
 
@@ -141,7 +141,7 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
             chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
             first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
             if first.passes != label.passes:
-                raise label.wrong(f"this output is labelled otherwise at {first.origin}", "agree on one label")
+                raise label.wrong(f"this output has the other label at {first.origin}", "agree on one label")
             recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=asks))
             found[number].append(Selected(label, recorded, outputs[label.output]))
             outputs[label.output] += 1
@@ -227,7 +227,7 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         return replace(case, output=label.output)
     answers = [number for number, turn in enumerate(case.turns) if turn.role == "assistant"]
     if not answers:
-        what = "its case is a conversation that is held with the target, so the output alone cannot be graded"
-        raise label.wrong(what, "label cases whose conversation is recorded")
+        what = "its case is a live conversation, so the output alone cannot be graded"
+        raise label.wrong(what, "label cases with a recorded conversation")
     last = answers[-1]
     return replace(case, turns=(*case.turns[:last], replace(case.turns[last], content=label.output), *case.turns[last + 1 :]))

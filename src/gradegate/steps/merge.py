@@ -23,7 +23,7 @@ from gradegate.values.suite import NO_LIMITS, Limits, Note
 
 _SURE = 0.001  # the chance that noise alone leaves more failures than a round asks beyond a wave
 MOST = 50  # problems that are said
-NOT_ASKED = "no shard was told to (`open` of the merge names what is open, `open` of shards asks it)"
+NOT_ASKED = "no shard re-asked it (`open` of `merge` writes the open failures, `open` of the shards re-asks them)"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     if len(problems) > MOST:
         notes.append(Note(f"{len(problems) - MOST:,} more problems with the parts"))
     if book.again:
-        notes.append(Note(f"{many(len(book.again), 'failure')} asked again in vain: no shard sees what the others find"))
+        notes.append(Note(f"{many(len(book.again), 'failure')} re-asked in vain: no shard sees the results of the others"))
     records = collected.accounts.values()
     run = replace(
         run,

@@ -131,7 +131,7 @@ def with_stand_ins(make: Callable[[dict[str, str]], T]) -> tuple[T, frozenset[st
             if not e.missing - names:
                 raise UnplannableError(*e.mistakes) from e
             names |= e.missing
-    raise UnplannableError.at("the variables that the configs take are not found out", None, "name fewer providers")
+    raise UnplannableError.at("the variables that the configs need could not be found", None, "name fewer providers")
 
 
 def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:

@@ -22,7 +22,7 @@ from gradegate.values.suite import Note, SentinelFile
 
 LEAST, MOST = 5, 30
 _NUMBER = f"name {LEAST} to {MOST}; `gradegate calibrate --sentinels FILE` chooses them"
-_NONE = Note("the base has no sentinels: those of this pull request show whether the grader has moved once they are merged")
+_NONE = Note("the base has no sentinels: the sentinels of this pull request count after the merge")
 
 
 def mistakes(suites: Sequence[Located]) -> list[Mistake]:
@@ -46,9 +46,9 @@ def with_sentinels(planned: Plan, suites: Sequence[Located], settings: Settings,
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 found.append((job, it.label.passes))
             else:
-                unfit += it.label.wrong("no model grades this, so it cannot show whether one has moved", "leave it out").mistakes
+                unfit += it.label.wrong("no model grades this, so it cannot show whether a grader has moved", "leave it out").mistakes
         if base and unfit:
-            notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be asked here; the first: {unfit[0].what}"))
+            notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"))
         wrong += [] if base else [it for it in unfit if it not in wrong]
         share = file.agreement if file.agreement is not None else labels.agreement(file.content, file.name)
         shares.append(1 - group[0].suite.policy.noise if share is None else share)

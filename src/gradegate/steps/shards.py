@@ -83,7 +83,7 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
         asked = partial(_first_round, session, progress) if rows is None else partial(_further_round, session, rows)
         found, account, answers, failed = session.evaluate(asked)
     except Damaged as e:
-        raise _unusable(f"the failures to ask again cannot be used: {e}", settings) from e
+        raise _unusable(f"the failures to re-ask cannot be used: {e}", settings) from e
     what = many(answers, "answer") + (f", {many(failed, 'failure')}" if failed else "")
     code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
     return _written(session, head, found, Written(f"{shard}: {what}; `gradegate merge` decides", path, failed, code), account)
@@ -122,7 +122,7 @@ def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, flo
         file = read(settings.cwd / settings.open)
         budget = file.read(AnswerRow, rows.append, AccountRow).account.budget
     except Damaged as e:
-        raise _unusable(f"it names no failures to ask again: {e}", settings) from e
+        raise _unusable(f"it names no failures to re-ask: {e}", settings) from e
     return file.header, rows, (max(0, budget.calls), max(0.0, budget.usd)) if budget else (0, 0.0)
 
 
@@ -134,7 +134,7 @@ def _unlike(before: Header, own: Header) -> str:
     """Why open failures are of another run; an empty string where they are of one's own."""
     if before.gradegate != OPEN:
         return "it is a part, and names no open failures"
-    return before.unlike(own) or (f"it is of {before.of} shards, and not {own.of}" if before.of != own.of else "")
+    return before.unlike(own) or (f"it is for {before.of} shards, not {own.of}" if before.of != own.of else "")
 
 
 # --- a merge --------------------------------------------------------------------------------------------------
@@ -160,14 +160,14 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     problems = tuple(map(session.prepared.hide, parts.problems[:MOST]))
     if failures:
         head = header(settings, session.prepared.plan, gradegate=OPEN, of=parts.of, round=parts.rounds + 1, basis=parts.basis)
-        written = Written(f"{many(failures, 'failure')} to ask again", settings.open, failures, PASS, problems)
+        written = Written(f"{many(failures, 'failure')} to re-ask", settings.open, failures, PASS, problems)
         return _written(session, head, open_rows(found, session.prepared), written, found.account)
     try:
         session.where[settings.open].path.unlink(missing_ok=True)
     except OSError as e:
         what = f"{settings.open} could not be written: {e.strerror or e}"
         return Written("", code=INCONCLUSIVE, problems=(*problems, what))
-    return Written("nothing to ask again", problems=problems)
+    return Written("nothing to re-ask", problems=problems)
 
 
 def _merged(prepared: Prepared, settings: Settings) -> Merged:

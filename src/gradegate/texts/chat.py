@@ -60,13 +60,13 @@ def broken(text: str, understood: bool = False) -> str:
 
 
 def wrong(value: Any, understood: bool = False) -> str:
-    """Why data is no list of messages, as in ``parse``."""
+    """Why data is not a list of messages, as in ``parse``."""
     try:
         for item in value:
             _message(item, understood)
     except ValueError as e:
         return str(e)
-    return "is no list of messages"
+    return "is not a list of messages"
 
 
 def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None:

@@ -1,4 +1,4 @@
-"""Code of a config that makes one value of another, whatever its language: JavaScript in the engine, programs by leave."""
+"""Code of a config that turns one value into another: JavaScript in the engine, programs with `--allow-exec`."""
 
 from __future__ import annotations
 

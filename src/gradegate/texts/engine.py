@@ -34,7 +34,7 @@ def _error(trouble: Exception) -> TemplateError:
     if isinstance(trouble, jinja2.TemplateSyntaxError):
         return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
     if isinstance(trouble, RecursionError):
-        return TemplateError("it is nested too deeply, or refers to itself without end")
+        return TemplateError("it is nested too deeply, or refers to itself")
     return TemplateError("a number in it is too large" if isinstance(trouble, ArithmeticError) else str(trouble))
 
 

@@ -89,7 +89,7 @@ def working(code: Code) -> Working:
     try:
         value = _read(ast.parse(source.strip(), mode="eval").body, words, names, 1)
     except SyntaxError as e:
-        raise ScriptError("a sign, a bracket or a value of it is missing, or one too many", cure=_CURE) from e
+        raise ScriptError("an operator, a bracket or a value is missing or extra", cure=_CURE) from e
     except (RecursionError, MemoryError) as e:
         raise ScriptError("it is nested too deeply", cure="split it into several derived metrics") from e
     return Working(value, frozenset(names))

@@ -20,7 +20,7 @@ _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 def no_number(word: str) -> Any:
     """Raises WrongError for NaN and Infinity."""
-    raise WrongError(f"{word} is no number of JSON")
+    raise WrongError(f"{word} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=no_number)

@@ -75,7 +75,7 @@
 
   // Without the data of languages these would come to something else than in Node.
   const language = (name, cure) => {
-    lacking = lacking || "`" + name + "` needs the rules of a language, which the engine does not have: " + cure;
+    lacking = lacking || "`" + name + "` needs language rules, which the engine does not have: " + cure;
     throw new Wrong(lacking);
   };
   for (const kind of [Number.prototype, BigInt.prototype, Array.prototype, getPrototypeOf(Uint8Array.prototype)]) {

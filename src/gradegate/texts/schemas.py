@@ -1,4 +1,4 @@
-"""JSON Schemas of a config, checked and applied in the worker: a pattern or a reference in one may never come to an end.
+"""JSON Schemas of a config, checked and applied in the worker, because a pattern or a reference may never end.
 
 Nothing is retrieved. A reference leads into the schema itself or to a metaschema of json-schema.org, which the library
 has with it. What the worker does comes first, what asks it comes last.
@@ -80,7 +80,7 @@ def _leads_away(specification: Any, resource: Any) -> str:
             try:
                 resolved = resolver.lookup(reference)
             except (Unresolvable, ValueError):
-                return f"refers to `{excerpt(reference, 200)}`, which is not in the schema itself; nothing is fetched"
+                return f"refers to `{excerpt(reference, 200)}`, which is not in the schema itself; gradegate fetches nothing"
             left.append((specification.create_resource(resolved.contents), resolved.resolver))
         left += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return ""

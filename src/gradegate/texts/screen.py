@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.registry import near
 from gradegate.texts.script_words import BEFORE_VALUES, CONDITIONS, Token, tokens
 
-ELSEWHERE = "check it in a job of your own, which makes the answers (docs/answers.md), or write it without"
+ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
 _TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
 _LACKING = {
     "require": ("loads a module", f"write what you need of it into the snippet; or {ELSEWHERE}"),
@@ -21,7 +21,7 @@ _LACKING = {
     "setInterval": _TIMER,
     "setImmediate": _TIMER,
     "process": ("reads the process or its environment", "put what it reads into `vars`"),
-    "Intl": ("needs the rules of a language", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
+    "Intl": ("needs language rules", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
@@ -70,7 +70,7 @@ def unknown(code: str, known: Collection[str]) -> Refusal | None:
         return None
     names = {token.text for token in found if token.text.isidentifier()} - free.keys() - _WORDS
     meant = near(name, sorted(names.union(known)))
-    cure = f"did you mean `{meant}`?" if meant else f"declare it, or, if it is a part of Node: {ELSEWHERE}"
+    cure = f"did you mean `{meant}`?" if meant else f"declare it, or, if it is part of Node: {ELSEWHERE}"
     return _said(code, found[free[name]], f"`{name}` is not declared, and the engine does not have it", cure)
 
 
@@ -124,7 +124,7 @@ def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
         most, cure = _OF_LANGUAGES[token.text]
         place = number + 1 + (_text(found, number + 1) == "?.")
         if place in brackets and _given(found, *brackets[place]) > most:
-            yield number, f"`{token.text}` needs the rules of a language, and there are none here", cure
+            yield number, f"`{token.text}` needs language rules, which gradegate does not have", cure
 
 
 def _given(found: Sequence[Token], end: int, arguments: int) -> int:

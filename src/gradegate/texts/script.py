@@ -143,7 +143,7 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
     if not may_be_function and screen.is_arrow(code):
-        raise Vain("it is a function, which nobody calls", cure="write its body alone, without `=>`")
+        raise Vain("it is a function that is never called", cure="write its body alone, without `=>`")
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
     return script
@@ -183,7 +183,7 @@ def _looked_at(function: str, *arguments: Any) -> Any:
 
 
 def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
-    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is no JavaScript."""
+    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
     said = _looked_at("check", text, parameters)
     if said["type"] == "thrown":
         raise _syntax(said, code, parameters)
@@ -216,8 +216,8 @@ def _syntax(said: Any, code: str, parameters: tuple[str, ...]) -> ScriptError:
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
-        cure = "correct it; `await` stands in an `async` function alone: return the promise"
-    return kind(f"it is no JavaScript: {said['text']}", said["line"], cure)
+        cure = "correct it; `await` works only in an `async` function: return the promise"
+    return kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
 
 
 def _json(arguments: Any) -> str:
@@ -228,7 +228,7 @@ def _json(arguments: Any) -> str:
     except UnicodeEncodeError:
         return json.dumps(arguments, default=str)
     except (ValueError, TypeError, RecursionError) as e:
-        raise ScriptError(f"what it is given cannot be written as JSON: {e}") from e
+        raise ScriptError(f"its input cannot be written as JSON: {e}") from e
     return text
 
 
@@ -240,13 +240,13 @@ def _value(said: Any) -> Any:
         words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
         raise problem(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
     if kind == "pending":
-        raise ScriptError("it gives a promise that never comes")
+        raise ScriptError("it returns a promise that never resolves")
     if kind == "unreadable":
         raise problem(f"what it gives cannot be read: {text}")
     if kind in ("symbol", "bigint"):
-        raise problem(f"it gives a {kind}, which is no plain data")
+        raise problem(f"it gives a {kind}, which is not plain data")
     if kind == "function":
-        raise problem("it gives a function, which nobody calls: write its body, or call it")
+        raise problem("it returns a function that is never called: write its body, or call it")
     if kind in ("undefined", "null"):
         return None
     if kind != "number":

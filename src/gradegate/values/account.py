@@ -1,4 +1,4 @@
-"""The account of a run: how it came about, who was asked, and what budget, cache, asking again and the base came to. Frozen values."""
+"""The account of a run: how it was made, which models were called, and figures for budget, cache, re-asks and base. Frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pull request does to the gate that judges it: findings, and what they come to. Frozen values."""
+"""Changes of a pull request to its own gate: findings, and their effect. Frozen values."""
 
 from __future__ import annotations
 

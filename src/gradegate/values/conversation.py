@@ -1,4 +1,4 @@
-"""What is said: messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
+"""Messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
 
 Frozen values, without input or output.
 """
@@ -118,7 +118,7 @@ class Usage:
     cost: float = 0.0
     unpriced: Annotated[int, "Calls whose price is unknown."] = 0
     seconds: float = 0.0
-    reasks: Annotated[int, "Graders asked again because their reply held no verdict."] = 0
+    reasks: Annotated[int, "Graders re-asked because their reply contained no verdict."] = 0
     cached: Annotated[int, "Replies that came from the cache; they are not among the calls."] = 0
     saved: float = 0.0
     untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer

@@ -1,4 +1,4 @@
-"""Failures that were asked once, could be asked again, and were not asked to their end: what fails by nothing else."""
+"""Failures that were asked once and not re-asked to the end, and cases that fail by nothing else."""
 
 from __future__ import annotations
 

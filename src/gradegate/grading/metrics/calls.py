@@ -27,8 +27,8 @@ _NAMESPACE = "functions."  # in which OpenAI shows its models the functions of t
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
-UNKNOWN = "the answer does not say which tools were called: give `tool_calls` with it, an empty list for none"
-ENDED = "the answer ended in order to call a tool, and tells no call"
+UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
+ENDED = "the answer ended to call a tool, but contains no call"
 
 
 @dataclass(frozen=True, slots=True)

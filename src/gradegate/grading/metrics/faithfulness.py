@@ -1,4 +1,4 @@
-"""Whether what was said holds against documents: truths, claims, one verdict on each claim, and the share that holds.
+"""Faithfulness to documents: truths, claims, one verdict on each claim, and the share of claims that hold.
 
 The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
 """

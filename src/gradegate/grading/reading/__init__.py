@@ -1,1 +1,1 @@
-"""Reads the replies of grading models: a grammar of the whole reply, so that nothing in it is taken for a verdict that is not one."""
+"""Reads the replies of grading models with a grammar of the whole reply: only a verdict is read as a verdict."""

@@ -1,4 +1,4 @@
-"""The keys that an object may have beside the grader's own: a short list that is closed, and what the user asked for."""
+"""The keys that an object may have besides those of the grader: a short closed list, and what the user asked for."""
 
 from __future__ import annotations
 
