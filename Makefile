@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+UV := $(shell command -v uv)
+PIP := $(if $(UV),uv pip install --python $(BIN)/python,$(BIN)/python -m pip --disable-pip-version-check install) --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 SITE := $(VENV)/site
@@ -79,7 +80,7 @@ owner: $(READY)
 	$(BIN)/ruff format --quiet .
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(if $(UV),uv venv --quiet --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 
 $(RUNS): requirements.lock | $(BIN)/python
 	$(PIP) --no-compile --requirement requirements.lock

@@ -42,7 +42,7 @@ def test_what_the_command_line_says_is_not_asked():
 def test_models_that_are_asked_at_once_are_named_with_the_variable_of_their_key():
     choices, questions = asked("", "", "openai:chat:m", "", "MY_KEY", live=True)
     assert choices == Choices("prompt", "openai:chat:m", "openai:chat:m", live=True, key="MY_KEY")
-    assert questions[2].startswith("No provider has that id (it is asked at once: name one")
+    assert questions[2].startswith("The model is asked at once, so name one")
     assert questions[-1] == "Which variable of the environment holds its key? [OPENAI_API_KEY] "
     assert asked("", "openai:chat:m", "", "", live=True)[0].key == ""
 

@@ -15,6 +15,13 @@ def test_a_run_says_which_models_it_asked_and_when_it_asked_none(gate, providers
     assert said is None or said in ran.out + ran.err
 
 
+def test_a_run_says_which_models_graded(gate):
+    rubric = {"assert": [{"type": "llm-rubric", "value": "a", "provider": "scripted:g.yaml"}]}
+    grades = '- reply: \'{"pass": true, "score": 1, "reason": "a"}\'\n'
+    ran = gate({"prompts": ["a"], "providers": ["echo"], "tests": [rubric]}, **{"g.yaml": grades})
+    assert [(it["name"], it["grades"]) for it in ran.results["asked"]] == [("echo", False), ("scripted:g.yaml", True)]
+
+
 def test_a_model_behind_an_address_is_named_with_its_host(gate, llm):
     llm.reply = lambda path, body: "a"
     config = {"prompts": ["a"], "providers": [llm.spec(), "scripted:r.yaml"], "tests": [FINE]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,7 +24,6 @@ ACTION = f"{REPOSITORY}@{'0' * 40}"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 
 
@@ -104,7 +102,13 @@ def check(choices: Choices) -> None:
     mistakes = [Mistake(f"--{option} {named[option]}{told[0]}", None, told[1]) for option, told in found.items() if told]
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
-    mistakes += _unaskable(choices)
+    if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):  # it may be the key itself, and is not repeated
+        cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
+        mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
+    for option, id_ in choices.asked.items() if choices.live else ():
+        if id_.endswith(f":{unknown_ids.PLACEHOLDER}"):
+            what, cure = f"--live asks `{id_}`, which names no model yet", f"give {option} VENDOR:NAME, as the vendor lists it"
+            mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         mistakes.append(Mistake(f"--action {choices.action!r} names no commit", None, cure))
@@ -114,19 +118,6 @@ def check(choices: Choices) -> None:
         mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
     if mistakes:
         raise ConfigError(*mistakes)
-
-
-def _unaskable(choices: Choices) -> Iterator[Mistake]:
-    """What keeps models from being asked at once. A key that was given for the name of its variable is not repeated."""
-    if choices.key and not _VARIABLE.fullmatch(choices.key):
-        yield Mistake("--key is not the name of a variable", None, "write its name, such as OPENAI_API_KEY, and never the key itself")
-    elif choices.live and choices.key and choices.key not in os.environ:
-        yield Mistake("--key names a variable that is not set", None, "set it to the key, or correct the name")
-    if choices.live and not choices.config:
-        yield Mistake("--live asks the models of a new config, and --only-workflow writes none", None, "give one of the two")
-    for option, id_ in choices.asked.items() if choices.live else ():
-        if id_.endswith(f":{unknown_ids.PLACEHOLDER}"):
-            yield Mistake(f"--live asks `{id_}`, which names no model yet", None, f"give {option} VENDOR:NAME, as the vendor lists it")
 
 
 def _other_kind(choices: Choices) -> Mistake:

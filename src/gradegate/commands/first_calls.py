@@ -15,6 +15,7 @@ import yaml
 from gradegate.asking.provider import Provider
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files import document
+from gradegate.files.creating import create
 from gradegate.files.replacing import Place
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import run
@@ -25,17 +26,13 @@ from gradegate.values.settings import Settings
 
 Exchanges = list[tuple[str, str]]  # questions with their replies
 _JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
-_RECORDED = " # recorded by `gradegate init --live`"
 _SHOWN = 90  # characters of an answer
 
 
 def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Place, str], list[str]]:
     """The files with the recorded replies, and a line for each model. Raises ConfigError, and ProviderError where a call fails."""
     with TemporaryDirectory() as below:  # so that nothing is left behind where a call fails
-        for place, text in made.items():
-            path = Path(below, *place.parts)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        create({Place(Path(below), place.parts): text for place, text in made.items()})
         prepared = prepare(Settings(cwd=Path(below, *folder), environ=os.environ))
         job = prepared.plan.jobs[0]
         graders = {id(model): model for binding in job.assertions for bound in binding.bounds for model in bound.models.values()}
@@ -74,8 +71,8 @@ def _with_answers(exchanges: Exchanges, text: str) -> str:
     """With each reply in the entry that the question takes."""
     entries = document.read(text.encode(), "answers.yaml")
     for question, reply in exchanges:
-        for entry in [it for it in entries if it["when"] in question][:1]:
-            text = text.replace(f"reply: {entry['reply']}\n", f"reply: {_quoted(reply)}{_RECORDED}\n", 1)
+        example = next((it["reply"] for it in entries if it["when"] in question), "")
+        text = text.replace(f"reply: {example}\n", f"reply: {_quoted(reply)}\n", 1)
     return text
 
 
@@ -85,7 +82,7 @@ def _with_grades(exchanges: Exchanges, text: str) -> str:
     for question, reply in exchanges:
         texts = [f">\n{it[3]}\n</{it[1]} " for it in _JUDGED.finditer(question)]
         parts = [question.partition("\n")[0], *texts] if texts else [question]
-        about += f"- when: [{', '.join(map(_quoted, parts))}]\n  reply: {_quoted(reply)}{_RECORDED}\n"
+        about += f"- when: [{', '.join(map(_quoted, parts))}]\n  reply: {_quoted(reply)}\n"
     return about + start + rest
 
 

@@ -21,14 +21,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", choices=tuple(TEMPLATES), help="what is tested; default prompt")
     parser.add_argument("--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL")
     parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
-    parser.add_argument(
-        "--live", action="store_true", help="ask the models the first case, record what they reply, and name them in the config"
-    )
-    parser.add_argument(
-        "--key", metavar="NAME", help="the variable of the environment that holds the key, where it is not the vendor's own"
-    )
+    of_config = parser.add_mutually_exclusive_group()
+    of_config.add_argument("--live", action="store_true", help="ask the models the first case, and record what they reply")
+    parser.add_argument("--key", metavar="NAME", help="the variable that holds the key, where it is not the vendor's own")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
-    parser.add_argument("--only-workflow", action="store_true", help="write a workflow for the config that is there")
+    of_config.add_argument("--only-workflow", action="store_true", help="write a workflow for the config that is there")
     parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
     parser.add_argument("--from-pr", action="store_true", help="write nothing; say what the workflows do on a pull request")

@@ -75,7 +75,8 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
             typed = f"{typed.rstrip(':')}:{named or unknown_ids.PLACEHOLDER}"
         told = fault(typed)
         if live and typed.endswith(f":{unknown_ids.PLACEHOLDER}"):
-            told = ("names no model", "it is asked at once: name one as its vendor lists it")
+            question = "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
+            continue
         if split_id(typed) and not told and not is_address(typed):
             return typed
         question = f"No provider has that id ({told[1] if told else unknown_ids.nearest(typed)}). VENDOR:MODEL [{default}] "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 
 from gradegate.configs.desk import Desk
@@ -25,6 +24,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
+    brought = {key: it for key, it in PRESETS.get(gate.preset or "", {}).items() if key not in desk.source.content["gate"]}
     written = Policy(
         rules,
         changes=gate.changes,
@@ -35,20 +35,11 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         sentinels=_sentinels(gate.sentinels, desk),
-        preset=_preset(gate.preset, desk),
+        preset=Note(f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")) if gate.preset else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
-
-
-def _preset(name: str | None, desk: Desk) -> Note | None:
-    """The keys that a preset brings. They are ours, and need no quotes in YAML."""
-    if name is None:
-        return None
-    beside = written if isinstance(written := desk.source.content["gate"], Mapping) else {}
-    keys = {key: value for key, value in PRESETS[name].items() if key not in beside}
-    return Note(f"gate: {name} is " + json.dumps(keys).replace('"', ""), desk.line("gate"))
 
 
 def _sentinels(written: str | SentinelKeys | None, desk: Desk) -> SentinelFile | None:

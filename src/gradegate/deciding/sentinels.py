@@ -70,10 +70,8 @@ def remarks(found: SentinelReport | None) -> list[str]:
         return [_UNDONE]
     if any(it.p is not None for it in found.graders):
         return [said(it, found.agreement) for it in found.graders if it.moved]
-    return [
-        f"the sentinels got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader: "
-        "a grader that moved would not be noticed"
-    ]
+    few = f"the sentinels got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
+    return [f"{few}: a grader that moved would not be noticed"]
 
 
 def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:

@@ -134,6 +134,7 @@ def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
         for number, evaluator in enumerate(keys.evaluators)
         for assertion in _assertions(evaluator, desk.line("evaluators", number), len(models) > 1, desk)
     )
+    rows = [{name: Verbatim(value) if isinstance(value, str) else value for name, value in row.items()} for row in keys.test_data]
     messages = [message.model_dump() for message in keys.messages]
     unserved = f"`{keys.model}` was served by GitHub Models, which closed in July 2026"
     return Suite(
@@ -142,7 +143,10 @@ def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
         prompts=(PromptSpec(json.dumps(messages, ensure_ascii=False), keys.name, desk.line("messages")),),
         targets=_target(keys, desk),
         targetless=None if _id(keys.model) else Mistake(unserved, desk.line("model"), _UNSERVED),
-        cases=tuple(_case(row, number, assertions, desk) for number, row in enumerate(keys.test_data)),
+        cases=tuple(
+            Case(vars=values, assertions=assertions, options=CaseOptions(expand_vars=False), origin=desk.line("testData", number))
+            for number, values in enumerate(rows)
+        ),
         policy=Policy((Rule(PASSING, every_case=True, suite=desk.file),)),
         graders=graders,
         env=desk.source.env,
@@ -180,12 +184,6 @@ def _id(model: str) -> str:
 
 def _model(evaluator: EvaluatorKeys) -> str:
     return evaluator.llm.model_id if evaluator.llm else BUILT_IN_MODEL if evaluator.uses else ""
-
-
-def _case(row: Mapping[str, Any], number: int, assertions: tuple[Assertion, ...], desk: Desk) -> Case:
-    values = {name: Verbatim(value) if isinstance(value, str) else value for name, value in row.items()}
-    options = CaseOptions(expand_vars=False)
-    return Case(vars=values, assertions=assertions, options=options, origin=desk.line("testData", number))
 
 
 def _assertions(evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: Desk) -> Iterator[Assertion]:

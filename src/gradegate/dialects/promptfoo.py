@@ -59,6 +59,8 @@ class _Reader:
         if not cases and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
+        key = "targets" if "targets" in self.desk.source.content else "providers"
+        cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
         rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
         self.desk.notes += templates.notes(keys.assertion_templates, self.desk.file)
         return Suite(
@@ -66,7 +68,7 @@ class _Reader:
             description=keys.description,
             prompts=asked or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
-            targetless=None if given else self._targetless(),
+            targetless=None if given else Mistake("the config names no provider", self.desk.line(key), cure),
             cases=cases,
             policy=rules,
             graders=graders,
@@ -102,11 +104,6 @@ class _Reader:
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return ()
-
-    def _targetless(self) -> Mistake:
-        key = "targets" if "targets" in self.desk.source.content else "providers"
-        cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
-        return Mistake("the config names no provider", self.desk.line(key), cure)
 
     def _read_default(self) -> Graders:
         """Read ``defaultTest``; its grader is kept apart, because ``--grader`` wins over it and not over a test's."""

@@ -53,7 +53,10 @@ def wrong(detail: Mapping[str, Any], share: bool = False, name: str = "") -> tup
         need, cure = context["expected"], (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
         place = re.search(r"line (\d+) column (\d+)", detail["msg"]) if detail["type"] == "json_invalid" else None
-        return f"is no JSON from line {place[1]}, column {place[2]} on" if place else f"has another form{_not(value)}", "correct it"
+        if place:
+            return f"is no JSON from line {place[1]}, column {place[2]} on", "correct it"
+        text = detail["msg"].removeprefix("Input ")
+        return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
         cure = "put it in quotes"
     amount = _AMOUNT.fullmatch(value.strip()) if isinstance(value, str) and need in (_NUMBER[0], _WHOLE[0]) else None

@@ -101,9 +101,9 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
         # What graders in ``verbose_mode`` did, step by step.
         for row in run.rows:
             for grade in row.grades:
-                if isinstance(steps := grade.evidence.get("steps"), list):
+                if isinstance(steps := grade.evidence.get("steps"), list) and all(isinstance(step, str) for step in steps):
                     yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
-                    yield from (Line(f"  {visible(str(step))}") for step in steps)
+                    yield from (Line(f"  {visible(step)}") for step in steps)
         findings = {effect: found if view.passed else merged(found) for effect, found in sort(decision).items()}
         if view.passed:
             passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
@@ -184,9 +184,12 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
         yield Line(f"  {name(row)}  [{of(row)}]", tone, title)
         yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
         if finding.alike:
-            yield Line(f"  the same in {many(len(finding.alike), 'further case')}: {_names(finding.alike, _ALIKE)}")
-            others = [it for it in finding.alike if it.output and it.output != row.output]
-            yield from (Line(f"    {one_line(name(it), 60)} got: {one_line(it.output or '', 100)}") for it in others[:_ALIKE])
+            others = any(it.output != row.output for it in finding.alike)
+            names = "" if others else f" {_names(finding.alike, _ALIKE)}"
+            yield Line(f"  the same in {many(len(finding.alike), 'further case')}:{names}")
+            cases = (it for it in finding.alike[:_ALIKE] if others)
+            yield from (Line(f"    {one_line(name(it), 60)} got: {one_line(it.output or '', 100) or '(nothing)'}") for it in cases)
+            yield from [Line(f"    and {len(finding.alike) - _ALIKE:,} more")] if others and len(finding.alike) > _ALIKE else []
         yield Line("")
     if len(findings) > view.evidence:
         left = sum(1 + len(finding.alike) for finding in findings[view.evidence :])

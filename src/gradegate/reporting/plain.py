@@ -30,7 +30,7 @@ def outline(value: Any) -> str:
 def _outlined(value: Any) -> Iterator[str]:
     pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
     for key, item in pairs:
-        nested = isinstance(item, dict | list) and bool(item) and not _is_short(item)
+        nested = isinstance(item, dict | list) and bool(item) and key != "arguments" and not _is_short(item)  # a call's stay JSON
         lines = list(_outlined(item)) if nested else _text(item).split("\n")
         label = key if key == "-" else f"{key}:"
         # An item of a list starts on the line of its dash; what is short is beside its key.

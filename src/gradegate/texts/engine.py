@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import islice
+from json import JSONDecodeError
 from typing import Any
 
 import jinja2
@@ -149,7 +150,7 @@ class _Filling:
         try:
             return FILTERS[node.name](self._value(node.node), *map(self._value, node.args))
         except (TypeError, ValueError) as e:
-            words = "it takes other values" if "positional argument" in str(e) else e
+            words = "it takes other values" if "positional argument" in str(e) or isinstance(e, JSONDecodeError) else e
             raise TypeError(f"`{node.name}`: {words}") from e
 
 

@@ -10,7 +10,6 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.files.faults import fault
 from gradegate.texts.values import (
     SIGNS,
     SPACE,
@@ -182,13 +181,6 @@ def _default(value: Any, otherwise: Any = UNDEFINED, falsy: Any = False) -> Any:
     return otherwise if value is UNDEFINED or (is_true(falsy) and not is_true(value)) else value
 
 
-def _load(value: Any) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError as e:
-        raise ValueError(fault(e, str(value))) from e
-
-
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "abs": lambda value: number(abs(to_number(value))),
     "capitalize": _capitalize,
@@ -202,7 +194,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "join": _join,
     "last": lambda value: member(items := _items(value), len(items) - 1),
     "length": _length,
-    "load": _load,
+    "load": json.loads,
     "lower": lambda value: _text(value).lower(),
     "replace": _replace,
     "reverse": _reverse,
