@@ -33,7 +33,10 @@ class Gemini(Shape):
 
     def __init__(self, config: JsonObject) -> None:
         # Every model takes a temperature, and `body` sets it: there is nothing to try.
-        structure = Structure(Way(_json_schema, "schema"), Way(lambda _: {"generationConfig": {"responseMimeType": "application/json"}}))
+        structure = Structure(
+            Way(lambda schema: {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}, "schema"),
+            Way(lambda _: {"generationConfig": {"responseMimeType": "application/json"}}),
+        )
         super().__init__(config, structure, Temperature(config, taken=False))
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -89,10 +92,6 @@ class Gemini(Shape):
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
         return ModelOutput(text, finish, False, calls)
-
-
-def _json_schema(schema: JsonObject) -> JsonObject:
-    return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
 
 
 def _part(part: Part) -> JsonObject:

@@ -45,7 +45,9 @@ class Messages(Shape):
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         sampled = bool(_SAMPLED.search(model)) and not thinks
-        structure = Structure(Way(_formatted, "schema"), Way(_tool, "tool"))
+        structure = Structure(
+            Way(lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}}, "schema"), Way(_tool, "tool")
+        )
         super().__init__(config, structure, Temperature(config, taken=sampled, insists=True))
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -86,10 +88,6 @@ class Messages(Shape):
         """As the vendor counts them; what went through a cache is apart."""
         usage = members(response.get("usage"))
         return total(usage, *_READ), usage.get("output_tokens")
-
-
-def _formatted(schema: JsonObject) -> JsonObject:
-    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
 def _tool(schema: JsonObject) -> JsonObject:

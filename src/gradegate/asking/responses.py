@@ -35,7 +35,12 @@ class Responses(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        ways = Way(_formatted, "schema"), Way(lambda _: {"text": {"format": {"type": "json_object"}}})
+        ways = (
+            Way(
+                lambda schema: {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}, "schema"
+            ),
+            Way(lambda _: {"text": {"format": {"type": "json_object"}}}),
+        )
         super().__init__(config, Structure(*ways), Temperature(config, taken=not reasons(model)))
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -92,10 +97,6 @@ class Responses(Shape):
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:
     return [str(part.get(key, "")) for part in parts if part.get("type") == kind]
-
-
-def _formatted(schema: JsonObject) -> JsonObject:
-    return {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}
 
 
 def _input(messages: Sequence[Message]) -> str | list[JsonObject]:

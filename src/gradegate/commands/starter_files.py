@@ -69,7 +69,7 @@ def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[s
     folder = _TEMPLATES / choices.template
     values = _values(choices, where, keys)
     made = {}
-    for path in sorted(folder.rglob("*.*"), key=_config_first) if choices.config else ():
+    for path in sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path)) if choices.config else ():
         name = path.relative_to(folder).as_posix().removesuffix(_SUFFIX)
         parts = (*where.folder, *name.split("/"))
         text = _filled(path, values)
@@ -79,10 +79,6 @@ def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[s
         path = own if own.exists() else _TEMPLATES / "workflow.yml"
         made[Place(where.root, where.workflow)] = _filled(path, values)
     return made
-
-
-def _config_first(path: Path) -> tuple[bool, Path]:
-    return path.name != CONFIG, path
 
 
 def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[str, str]:

@@ -45,14 +45,10 @@ class MetricKeys(_Keys):
     model_slug: _Slug = None
 
 
-def _as_object(written: Any) -> Any:
-    return {"metric": written} if isinstance(written, str) else written
-
-
 class BlockKeys(_Keys):
     """One entry of ``evaluations``: every metric is applied to every row."""
 
-    metrics: list[Annotated[MetricKeys, BeforeValidator(_as_object)]] = Field(min_length=1)
+    metrics: list[Annotated[MetricKeys, BeforeValidator(lambda it: {"metric": it} if isinstance(it, str) else it)]] = Field(min_length=1)
     threshold: Threshold = None
     model_slug: _Slug = None
     data: list[RowKeys] = Field(min_length=1)

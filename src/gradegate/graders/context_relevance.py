@@ -40,7 +40,7 @@ class ContextRelevance(ContextGrader):
         query = transcript.vars["query"]
         units = source.units
         judge = replace(judge, graded=f"{source.text}\n{query}")
-        form = Form(SCHEMA, partial(_read, Quotations(source.text, units)), lines=_quoted)
+        form = Form(SCHEMA, partial(_read, Quotations(source.text, units)), lines=lambda text: {"sentences": line_forms.quoted(text)})
         quoted = judge.ask("context-relevance", form, context=source.text, query=query)
         count = min(len(quoted), len(units))
         reason = f"{count} of {len(units)} sentences of the context bear on the query"
@@ -52,7 +52,3 @@ def _read(quotations: Quotations, item: Mapping[str, Any]) -> tuple[str, ...]:
     if not sentences:
         raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
     return () if [scalars.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
-
-
-def _quoted(text: str) -> Mapping[str, Any]:
-    return {"sentences": line_forms.quoted(text)}

@@ -65,11 +65,7 @@ class _Counted(_Tool):
         return self
 
 
-def _from_text(value: Any) -> Any:
-    return {"pattern": value} if isinstance(value, str) else value
-
-
-_Wanted = Annotated[_Tool, BeforeValidator(_from_text)]
+_Wanted = Annotated[_Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)]
 
 
 _Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)]
@@ -120,16 +116,12 @@ class _Sequence(BaseModel):
     steps: list[_Wanted] = Field(min_length=1)
 
 
-def _as_sequence(value: Any) -> Any:
-    return {"steps": value} if isinstance(value, list) else value
-
-
 @GRADERS.register("trajectory:tool-sequence")
 @options
 class ToolSequence(Grader):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
 
-    value: Annotated[_Sequence, BeforeValidator(_as_sequence)]
+    value: Annotated[_Sequence, BeforeValidator(lambda value: {"steps": value} if isinstance(value, list) else value)]
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -42,10 +42,6 @@ class Document:
         return "".join(self.parts)
 
 
-def _anything(file: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Links:
     """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
@@ -59,7 +55,7 @@ class Links:
     run: str = ""  # address of the workflow run
     page: str = ""  # where the HTML report can be fetched, where one is written
     key: str = ""  # the input `comment-key`
-    holds: Callable[[str], bool] = _anything
+    holds: Callable[[str], bool] = bool  # any file that has a name
 
     @property
     def head(self) -> str:

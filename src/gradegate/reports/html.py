@@ -59,7 +59,7 @@ def render(decision: Decision, links: Links) -> Document:
         most_metrics=_MOST_METRICS,
         saved=saved,
         took=took,
-        beside=_beside,
+        beside=lambda case: "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0],  # for the filter
         provenance=provenance,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
@@ -94,11 +94,6 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
     yield "Targets" if len(targets) > 1 else "Target", targets
     graders = list(dict.fromkeys(model.name for model in run.models if model.grades))
     yield "Graders" if len(graders) > 1 else "Grader", graders
-
-
-def _beside(case: CaseView) -> str:
-    """What the filter for the base knows a case by."""
-    return "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0]
 
 
 REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))

@@ -75,10 +75,10 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
             passes = times // 2 + 1
             every, most = (1 - (1 - of_runs(share, times, it).good) ** cases for it in (times, passes))
             if every > 0.01:
-                what = f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times. If each run fails {percent(share)} of the time"
-                blocked = f"an unchanged pull request is blocked in {chance(every)} of runs"
+                what = f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times"
+                blocked = f"If each run fails {percent(share)} of the time, an unchanged pull request is blocked in {chance(every)} of runs"
                 cure = f"With `runs: {{of: {times}, pass: {passes}}}`, {chance(most)} are"
-                yield Note(f"{what}, {blocked}. {cure}", Origin(policy.rules[0].suite))
+                yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 
 def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]) -> Prior | None:

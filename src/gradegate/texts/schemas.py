@@ -17,7 +17,7 @@ from gradegate.registry import near
 
 NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later
 _HERE = "gradegate.texts.schemas"
-_LONGEST = 300  # characters of a value and of a part of a schema
+_LONGEST = 100  # characters of a value and of a part of a schema
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
 _SAYS = frozenset(
