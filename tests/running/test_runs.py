@@ -69,8 +69,8 @@ def test_repeat_without_runs_is_told_with_its_number(gate, tmp_path, capsys):
     config = {"prompts": ["x{{n}}"], "providers": ["echo"], "tests": tests, "evaluateOptions": {"repeat": 3}}
     (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config))
     said = (
-        "`repeat: 3` makes each of 15 cases pass 3 times. If each run fails 3% of the time, an unchanged pull request is blocked "
-        "in 75% of runs; with `runs: {of: 3, pass: 2}` in 3.9%"
+        "`repeat: 3` makes each of 15 cases pass 3 times. If each run fails 3% of the time, an unchanged pull request is blocked in "
+        "75% of runs. With `runs: {of: 3, pass: 2}`, 3.9% are"
     )
     for arguments, is_said in (([], True), (["--runs", "2/3"], False), (["--repeat", "1"], False)):
         assert cli.main(["validate", *arguments]) == 0
