@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gradegate.reporting.plain import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
 from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of, takes
@@ -133,7 +134,7 @@ def sort(decision: Decision) -> dict[Effect, list[Finding]]:
 
 
 def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
-    """Findings of the same assertions, reasons and standing beside the base, said once; without ``failures``, errors alone."""
+    """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, it in enumerate(findings):
         groups.setdefault(_why(it, failures) or (number,), []).append(it)
@@ -146,7 +147,7 @@ def _why(finding: Finding, failures: bool) -> tuple[object, ...]:
     grades = finding.grades
     if not failures and any(grade.outcome is Outcome.FAIL for grade in grades):
         return ()  # what failed beside the error belongs to this row alone
-    return tuple((grade.assertion.type, grade.metric, grade.status, grade.reason) for grade in grades)
+    return tuple((it.assertion.type, shown(it.assertion.value), it.threshold, it.metric, it.status, it.reason) for it in grades)
 
 
 def fingerprint(decision: Decision) -> str:
