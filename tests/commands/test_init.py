@@ -268,7 +268,7 @@ def test_all_files_that_are_there_are_named_together(begun):
     begun.do("init")
     (begun.folder / "prompt.txt").unlink()
     err = in_the_way(begun)
-    assert err.count(" is there already") == 4
+    assert "`promptfooconfig.yaml` is there already (and 3 other files) -> " in err
     assert "prompt.txt" not in err
 
 
