@@ -9,7 +9,7 @@ from functools import partial
 from gradegate.commands import flags
 from gradegate.commands.telling import complain, here
 
-ABOUT = "compare a grader with labels of people, and suggest `noise`"
+ABOUT = "compare a grader with human labels, and suggest `noise`"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

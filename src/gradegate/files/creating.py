@@ -48,9 +48,9 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
 def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None) -> None:
     """Raise ConfigError with everything that is in the way."""
     found = dict.fromkeys(it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE)))
-    first, *others = [it for it in found if it.what.endswith(_THERE)] or [None]
-    more = f" (and {many(len(others), 'other file')})" if others else ""
-    if mistakes := [replace(it, what=it.what + more) if it is first else it for it in found if it not in others]:
+    there = [it for it in found if it.what.endswith(_THERE)]
+    more = f" (and {many(len(there) - 1, 'other file')})" if there[1:] else ""
+    if mistakes := [replace(it, what=it.what + more) if it in there else it for it in found if it not in there[1:]]:
         raise ConfigError(*mistakes)
 
 
