@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -203,7 +204,11 @@ def secret(setting: Setting, *names: str) -> str | None:
     if variable and is_runners(str(variable)) and variable not in setting.env.literals:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise setting.mistake(what, "name a variable with a key of the provider")
-    if variable and not setting.env.key(str(variable)):
+    unset = variable and not setting.env.key(str(variable))
+    if unset and not re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable)):  # it may be the key itself, and is not repeated
+        cure = "write the name of a variable, such as OPENAI_API_KEY, never the key itself"
+        raise setting.mistake(f"`apiKeyEnvar` of `{setting.spec.id}` is not the name of a variable that is set", cure)
+    if unset:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
         raise setting.mistake(what, "set it, or correct the name", str(variable))
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)
