@@ -19,7 +19,6 @@ from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 
 USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
-_NO_COMMIT = f"@{'0' * 40}"
 _OPEN = "${{"
 _MOST = 500  # files
 
@@ -45,7 +44,7 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
                     said, wrong = _told(root, workflow, job, step)
                     wrong += (
                         [f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros"]
-                        if uses.endswith(_NO_COMMIT)
+                        if uses.endswith(f"@{'0' * 40}")
                         else []
                     )
                     lines += [f"  {title:10}{text}" for title, text in said]
