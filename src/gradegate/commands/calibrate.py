@@ -1,4 +1,4 @@
-"""``gradegate calibrate``: a grader held against labels of people."""
+"""``gradegate calibrate``: a grader compared with human labels."""
 
 from __future__ import annotations
 
