@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -123,6 +124,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str, wrong: str = "") -> NoReturn:
         likely = near(wrong, [name for name in self._option_string_actions if name.startswith("--")])
         cure = f'did you mean "{likely}"?' if likely else f"see {self.prog} --help"
+        if form := re.search(r"(?:invalid choice: (.*) \(choose from (.*)\)| is not (.*))$", message):  # argparse's words, and ours
+            message = message[: form.start()] + (f"{form[1]} is no choice" if form[1] else " cannot be used")
+            cure = "write " + (form[3] or "one of " + form[2].replace("'", ""))
         complain(f"{self.prog}: {message.removeprefix('argument ')} -> {cure}")
         self.exit(MISTAKE)
 

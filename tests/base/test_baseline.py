@@ -61,9 +61,17 @@ def test_a_file_of_the_repository_is_read_from_the_base(repository):
     assert "cannot be used" in read(repository, "evals/absent.json", ".base")
 
 
-@each("name", ["evals/results.json", "evals/../evals/results.json", "absent.json", ".git/x.json"])
-def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name):
-    with pytest.raises(ConfigError, match="could have written"):
+@each(
+    ("name", "said"),
+    [
+        ("evals/results.json", "could have written.*give <--base>"),
+        ("evals/../evals/results.json", "could have written"),
+        ("absent.json", "the file of <--baseline> `absent.json` does not exist -> correct the path"),
+        (".git/x.json", "does not exist"),
+    ],
+)
+def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name, said):
+    with pytest.raises(ConfigError, match=said):
         read(repository, name)
 
 

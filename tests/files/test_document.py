@@ -19,7 +19,7 @@ def test_yaml_is_read_by_the_core_schema(text, expected):
 
 
 REFUSED = [
-    (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` occurs twice -> keep one"),
+    (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` occurs twice -> merge both into one"),
     (b"a: [1\nb: 2", "x.yaml:1: not valid YAML, column 4: a list is opened here and not closed"),
     (b"a: !!python/object/apply:os.system [id]", "x.yaml:1"),
     (b"a: !ruby/object 1", "x.yaml:1: the tag `!ruby/object` is not supported"),

@@ -59,8 +59,8 @@ def test_any_bytes_are_read_or_refused_with_a_line(content: bytes):
         (b'"text"', "the line is not a JSON object -> write one JSON object a line"),
         (b"null", "the line is not a JSON object -> write one JSON object a line"),
         (b'{"a": "\xff"}', "the line is not UTF-8 text -> save the file as UTF-8"),
-        (b'{"a": 1, "a": 2}', "the key `a` occurs twice in this object -> keep one"),
-        (b'{"a": [{"b": {"c": 1, "c": 1}}]}', "the key `c` occurs twice in this object -> keep one"),
+        (b'{"a": 1, "a": 2}', "the key `a` occurs twice in this object -> merge both into one"),
+        (b'{"a": [{"b": {"c": 1, "c": 1}}]}', "the key `c` occurs twice in this object -> merge both into one"),
         (b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}", "nested deeper than 64 levels -> flatten it"),
         (b'{"a": ' + b"[" * 100_000, "nested deeper than 64 levels -> flatten it"),
         (b'{"a": ' + b"1" * 5000 + b"}", "a number with too many digits -> quote it if it is text"),
@@ -107,4 +107,4 @@ def test_a_line_that_cannot_be_read_is_a_mistake_of_the_config(gate, name: str):
         config["tests"] = [{"turns": "file://x.jsonl", "assert": [{"type": "contains", "value": "a"}]}]
     ran = gate(config, **{"x.jsonl": '{"vars": {}}\n{"vars": {"n": 1, "n": 2}}\n'})
     assert ran.code == 2
-    assert "x.jsonl:2: the key `n` occurs twice in this object -> keep one" in ran.err
+    assert "x.jsonl:2: the key `n` occurs twice in this object -> merge both into one" in ran.err

@@ -95,6 +95,7 @@ def test_what_shows_only_once_keys_are_there_is_a_mistake_for_a_fork_too(action:
 
 
 def test_a_baseline_of_the_pull_requests_own_is_a_mistake_for_a_fork_too(action: Step) -> None:
+    (action.workspace / "results.json").write_text("{}")
     left = action.run(on_missing_secrets="neutral", baseline="results.json")
     assert ended(left)[:2] == (2, "mistake")
     assert "could have written the baseline" in left.log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -204,6 +205,8 @@ def secret(setting: Setting, *names: str) -> str | None:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise setting.mistake(what, "name a variable with a key of the provider")
     if variable and not setting.env.key(str(variable)):
-        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
-        raise setting.mistake(what, "set it, or correct the name", str(variable))
+        named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))  # else it may be the key itself, and is not repeated
+        what = f"names {variable}, which is not set" if named else "is not the name of a variable that is set"
+        cure = "set it, or correct the name" if named else "write a name such as OPENAI_API_KEY, never the key itself"
+        raise setting.mistake(f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else "")
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

@@ -27,7 +27,7 @@ FOREIGN = Note(
 ALONE = Note(
     "the base has no case with the same definition, so every failure counts as new. If the target changed, give both the same `label`"
 )
-_CURE = "move it out of the repository, or give `base`, a checkout of the base commit: the file is then read from there"
+_CURE = "move it out of the repository, or give <--base>, a checkout of the base commit: the file is then read from there"
 
 
 def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[Note]:
@@ -76,6 +76,8 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
     inside = next((place for place in places if _is_inside(place, settings)), None)
     if inside is None:
         return places[1]
+    if root is None and not places[1].exists():
+        raise ConfigError.at(f"the file of <--{what}> `{name}` does not exist", None, "correct the path")
     if root is None:
         raise ConfigError.at(f"the pull request could have written the {what} `{name}`", None, _CURE)
     top = top_of(settings)

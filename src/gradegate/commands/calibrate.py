@@ -1,4 +1,4 @@
-"""``gradegate calibrate``: a grader held against labels of people."""
+"""``gradegate calibrate``: a grader compared with human labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from gradegate.commands import flags
 from gradegate.commands.telling import complain, here
 
-ABOUT = "compare a grader with labels of people, and suggest `noise`"
+ABOUT = "compare a grader with human labels, and suggest `noise`"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""``gradegate cases``: what an application is to answer elsewhere."""
+"""``gradegate cases``: the cases for an application to answer."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ def check(choices: Choices) -> None:
     if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):  # it may be the key itself, and is not repeated
         cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
         mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
-    for option, id_ in choices.asked.items() if choices.live else ():
+    asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
+    for id_, option in asked.items():
         if id_.endswith(f":{unknown_ids.PLACEHOLDER}"):
             what, cure = f"--live asks `{id_}`, which names no model yet", f"give {option} VENDOR:NAME, as the vendor lists it"
             mistakes.append(Mistake(what, None, cure))

@@ -25,6 +25,7 @@ _DONE = {"0": "done", "2": _MISTAKE}
 CODES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
     "validate": {"0": "no mistake", "2": _MISTAKE},
+    "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
     "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
 }
 FIRST = """\

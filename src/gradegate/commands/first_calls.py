@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from gradegate.values.settings import Settings
 
 Exchanges = list[tuple[str, str]]  # questions with their replies
 _JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
+_COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)  # of a template, about a gate that asks nobody yet
 _SHOWN = 90  # characters of an answer
 
 
@@ -35,6 +37,7 @@ def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Pla
         create({Place(Path(below), place.parts): text for place, text in made.items()})
         prepared = prepare(Settings(cwd=Path(below, *folder), environ=os.environ))
         job = prepared.plan.jobs[0]
+        job = replace(job, target=copy(job.target))  # which may be a grader, too, and is recorded apart
         graders = {id(model): model for binding in job.assertions for bound in binding.bounds for model in bound.models.values()}
         answered, *graded = map(_listen, (job.target, *graders.values()))
         (row,) = run(replace(prepared.plan, jobs=(job,), policies=(), powers=()), prepared.client, reask=1).rows
@@ -70,6 +73,7 @@ def _listen(model: Provider) -> Exchanges:
 def _with_answers(exchanges: Exchanges, text: str) -> str:
     """With each reply in the entry that the question takes."""
     entries = document.read(text.encode(), "answers.yaml")
+    text = f"# What was answered when it was recorded. Other entries are examples.\n{_COMMENT.sub('', text)}" if exchanges else text
     for question, reply in exchanges:
         example = next((it["reply"] for it in entries if it["when"] in question), "")
         text = text.replace(f"reply: {example}\n", f"reply: {_quoted(reply)}\n", 1)
@@ -78,7 +82,8 @@ def _with_answers(exchanges: Exchanges, text: str) -> str:
 
 def _with_grades(exchanges: Exchanges, text: str) -> str:
     """With each reply before the others, to the same question about the same texts: nothing else gets a recorded verdict."""
-    about, start, rest = text.partition("- when:")
+    _, start, rest = text.partition("- when:")
+    about = "# What the grader replied when it was recorded. Other entries are examples: a recorded grader judges nothing else.\n"
     for question, reply in exchanges:
         texts = [f">\n{it[3]}\n</{it[1]} " for it in _JUDGED.finditer(question)]
         parts = [question.partition("\n")[0], *texts] if texts else [question]

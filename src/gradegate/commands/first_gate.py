@@ -19,8 +19,8 @@ _THERE = "`gradegate init --only-workflow` writes a workflow for it; else move i
 _ABOUT = {
     CONFIG: "what is asked, and what blocks",
     "prompt.txt": "what the model is told",
-    "recorded/answers.yaml": "what is answered until somebody is asked; says how to see a blocked run",
-    "recorded/grades.yaml": "what the grader replies until one is asked",
+    "recorded/answers.yaml": "the answers of a run that asks no model",
+    "recorded/grades.yaml": "the grades of a run that asks no model",
     "answer_cases.py": "has your program answer; put it in there",
 }
 

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=ask):
             say(line)
     except ProviderError as e:
-        complain(f"{e} -> nothing was written")
+        cure = "check the key and the address (a variable such as OPENAI_BASE_URL), use another --grader, or init without --live"
+        complain(f"{e} -> nothing was written; {cure}")
         return MISTAKE if e.trouble is Trouble.SETUP else INCONCLUSIVE
     return PASS
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gradegate.commands import flags
-from gradegate.commands.telling import delivered, here
+from gradegate.commands.telling import delivered, estimated, here
 from gradegate.errors import ConfigError, Origin
 
 ABOUT = "ask again what did not pass in a results.json, a part of the gate"
@@ -25,6 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
     from gradegate.files.workspace import Workspace
+    from gradegate.planning.filters import leaving_out
     from gradegate.planning.retold import options
     from gradegate.reporting.report import Links
     from gradegate.results.file import reread_file
@@ -40,6 +41,9 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError.at("every case passed, so there is nothing to ask again", Origin(args.results), "run all of it: gradegate run")
     args.config = []
     settings = flags.settings(args, here())
+    if narrowed := leaving_out(replace(settings, providers=())):
+        what = f"{' and '.join(narrowed)} would ask only a part of what failed"
+        raise ConfigError.at(what, None, "leave it out: rerun asks every case that did not pass, and no other")
     if tuple(options(settings)) != earlier.made.options:
         words = shlex.join(["gradegate", "rerun", args.results, "--failed", *earlier.made.options])
         raise ConfigError.at("the earlier run had other options", Origin(args.results), f"give the same: {words}")
@@ -49,5 +53,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError.at(f"the config `{strange[0]}` is outside of the workspace", Origin(args.results), "run it: gradegate run CONFIG")
     again = Again(file.resolve(), frozenset(row.key for row in failed), len(earlier.rows))
     settings = replace(settings, configs=tuple(map(str, configs)), again=again)
+    if settings.estimate:
+        return estimated(settings)
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     return delivered(deliver(settings, (), Links(), bar), flags.view(settings))

@@ -205,7 +205,9 @@ class GateKeys(_Keys):
     def _expanded(cls, written: Any) -> Any:
         """The keys of the preset below those that are written: nothing that follows knows of presets."""
         keys = {"preset": written} if isinstance(written, str) else written
-        return {**PRESETS.get(str(keys.get("preset")), {}), **keys} if isinstance(keys, Mapping) else keys
+        if not isinstance(keys, Mapping):
+            return keys
+        return {**PRESETS.get(str(keys.get("preset")), {}), **{key: it for key, it in keys.items() if it is not None}}
 
 
 class DerivedKeys(_Keys):

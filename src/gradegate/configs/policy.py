@@ -24,7 +24,8 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
-    brought = {key: it for key, it in PRESETS.get(gate.preset or "", {}).items() if key not in desk.source.content["gate"]}
+    content = desk.source.content["gate"]
+    brought = {key: it for key, it in PRESETS.get(gate.preset or "", {}).items() if key not in content or content[key] is None}
     written = Policy(
         rules,
         changes=gate.changes,

@@ -6,11 +6,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import NEW, Place, opened_folder
+from gradegate.values.figures import many
 
+_THERE = " is there already"
 MOVE = "move it away, or start in another folder: gradegate overwrites no file"
 
 
@@ -44,8 +47,11 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
 
 def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None) -> None:
     """Raise ConfigError with everything that is in the way."""
-    if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
-        raise ConfigError(*dict.fromkeys(mistakes))
+    found = dict.fromkeys(it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE)))
+    there = [it for it in found if it.what.endswith(_THERE)]
+    more = f" (and {many(len(there) - 1, 'other file')})" if there[1:] else ""
+    if mistakes := [replace(it, what=it.what + more) if it in there else it for it in found if it not in there[1:]]:
+        raise ConfigError(*mistakes)
 
 
 def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
@@ -60,7 +66,7 @@ def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
             yield Mistake(f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder")
             return
         if position == len(place.parts):
-            yield Mistake(f"`{shown}` is there already", None, cure)
+            yield Mistake(f"`{shown}`{_THERE}", None, cure)
         elif stat.S_ISLNK(mode):
             yield Mistake(f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed")
             return

@@ -57,7 +57,7 @@ def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON he
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it") from e
     except TwiceError as e:
-        raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "keep one") from e
+        raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "merge both into one") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         outside = _STRING.sub(lambda it: "\n" * it[0].count("\n"), text)
         before = outside.partition(max(re.findall(r"\d+", outside), key=len, default=""))[0]

@@ -65,7 +65,7 @@ def wrong(detail: Mapping[str, Any], share: bool = False, name: str = "") -> tup
         cure = f"write {number}"
     if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):  # of `latency`, as promptfoo has it
         cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
-    meant = as_share(value) if share or context.get("le") == 1 or context.get("lt") == 1 else None
+    meant = as_share(value) if share or str(value).endswith("%") or context.get("le") == 1 or context.get("lt") == 1 else None
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
 
 

@@ -182,7 +182,7 @@ class _Reader:
                     raise self._error("`<<` merges mappings only", event, "give it an alias of a mapping")
                 merged += sources
             elif key in mapping:
-                self._mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "keep one"))
+                self._mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "merge both into one"))
             else:
                 mapping[key] = value
                 lines.append(line)

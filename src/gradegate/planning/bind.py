@@ -13,6 +13,7 @@ from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
 from gradegate.asking.provider import Label, Provider, Setting, beside, serving
 from gradegate.asking.toolcalls import DECLARING, declared
+from gradegate.asking.unknown_ids import PLACEHOLDER
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.kinds import runs_code
@@ -187,7 +188,7 @@ class Binder:
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
-        if spec.config or spec.env or not spec.id:
+        if spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}"):  # which is told at its own line
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)

@@ -103,6 +103,8 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
     if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = value(Made, head.made)
+    if made.only:
+        raise UnusableError(f"it holds a part of a run: {made.only}")
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
     return Baseline(

@@ -1,4 +1,4 @@
-"""What an application is to answer elsewhere: every planned call to a target, as lines of JSON."""
+"""The cases for an application to answer: every planned call to a target, as lines of JSON."""
 
 from __future__ import annotations
 

@@ -318,7 +318,9 @@ class Policy:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
         given = runs or self.runs
         rules = (replace(rule, runs=rule.runs.under(given) if rule.runs else given) for rule in self.rules)
-        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
+        over = [f"confirm: {confirm}"] * bool(confirm) + ([f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else [])
+        preset = self.preset and replace(self.preset, text=", but ".join([self.preset.text, *over]))
+        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset)
 
 
 @dataclass(frozen=True, slots=True)
