@@ -317,7 +317,7 @@ def before(result: RuleResult, report: BaselineReport) -> str:
 def shares(result: RuleResult) -> str:
     """What a rule selects, by outcome: ``12 assertions: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{many(counts.planned, 'case' if result.rule.every_case else 'assertion')}: {counted(counts)}"
+    return f"{many(counts.planned, result.rule.counts)}: {counted(counts)}"
 
 
 def required(result: RuleResult) -> str:
@@ -329,7 +329,7 @@ def required(result: RuleResult) -> str:
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
     if rule.min_cases is not None:
-        parts.append(f"at least {many(rule.min_cases, 'case')}")
+        parts.append(f"at least {many(rule.min_cases, rule.counts)}")
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
