@@ -11,7 +11,7 @@ from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.values.changes import GateChanges
+from gradegate.values.changes import GateChanges, done
 from gradegate.values.figures import dearer, figure, many, percent, percents, scores, slower
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
@@ -106,9 +106,10 @@ def changed(changes: GateChanges) -> str:
     """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
     if not changes.found:
         return ""
-    verb = "weakens" if changes.weakened else "changes"
+    said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
+    more = f", and changes it in {other:,} more" if other else ""
     approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
-    return f"This pull request {verb} its own gate in {many(len(changes.found), 'place')}{approved}"
+    return f"{said[0].upper()}{said[1:]}{more}{approved}"
 
 
 def cure(changes: GateChanges) -> str:
