@@ -97,7 +97,7 @@ def test_the_console_says_it_above_the_verdict() -> None:
         f"GATE WEAKER  {CONFIG}:21: `factuality` of `New York`: no longer blocks",
         f"GATE CHANGED  {CONFIG}:49: `llm-rubric` of `Oregon`: has a different value",
     ]
-    assert lines[first + 3].startswith("This pull request weakens its own gate in 2 places. If this is intended")
+    assert lines[first + 3].startswith("This pull request weakens its own gate in 2 places, and changes it in 1 more. If")
 
 
 def test_annotations_stand_at_the_lines_before_all_others() -> None:
@@ -108,7 +108,7 @@ def test_annotations_stand_at_the_lines_before_all_others() -> None:
 def test_junit_has_properties() -> None:
     (properties,) = ET.fromstring(written("junit", samples.weakened())).iter("properties")
     assert [(item.get("name"), item.get("value")) for item in properties] == [
-        ("gate", "This pull request weakens its own gate in 2 places"),
+        ("gate", "This pull request weakens its own gate in 2 places, and changes it in 1 more"),
         ("gate removed", f"{CONFIG}: the rule `style` is gone"),
         ("gate weaker", f"{CONFIG}:21: `factuality` of `New York`: no longer blocks"),
         ("gate changed", f"{CONFIG}:49: `llm-rubric` of `Oregon`: has a different value"),
@@ -117,7 +117,7 @@ def test_junit_has_properties() -> None:
 
 def test_html_has_a_section_before_the_rules() -> None:
     text = written("html", samples.weakened())
-    assert text.index("This pull request weakens its own gate in 2 places</h2>") < text.index("<h2>Passed")
+    assert text.index("This pull request weakens its own gate in 2 places, and changes it in 1 more</h2>") < text.index("<h2>Passed")
     assert "`factuality` of `New York`: no longer blocks" in text
 
 
