@@ -45,6 +45,7 @@ def test_twelve_cases_are_seen_at_a_glance() -> None:
     sight = page.partition("<details>")[0]
     assert "Compared with the base (9b8c7d\u200b6, 2 days old): 4 new failures, 2 known failures, 1 fixed" in sight
     assert "Fixed: Gift card 2." in sight
+    assert "| Gift card: No, a gift card has to cover" in sight  # two cases with different answers
     rules, _, cases = sight.partition("Case | Got | Why |")
     assert "| ❌ | regressions | 4 new failures, 2 errors | 2 known failures | no new failure |" in rules
     starts = ["❌&nbsp;new"] * 4 + ["❌&nbsp;known"] * 2 + ["❔&nbsp;error"] + ["⚠️&nbsp;advisory"] * 2
