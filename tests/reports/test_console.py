@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gradegate.reporting.explain import explain_grade
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision, GateOutcome
 from support import samples
@@ -12,6 +13,13 @@ def written(decision: Decision) -> str:
     report = REPORTS.find("console")
     assert report is not None
     return report.render(decision, Links()).text
+
+
+def test_evidence_that_only_repeats_the_reason_is_left_out() -> None:
+    told = replace(samples.failing().grades[0], reason="(D) names another city")
+    for letter in "DE":
+        text = explain_grade(samples.failing(), replace(told, evidence={"category": letter}), 500)
+        assert ("evidence" in text) is (letter == "E")
 
 
 def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
