@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page, terminal and README.
+"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page and terminal.
 
 usage: pictures.py [--check]     --check says whether what they show has changed since, and makes none
 """
@@ -29,7 +29,7 @@ from support.pages import looks_on_github  # noqa: E402
 FOLDER = ROOT / "docs" / "pictures"
 DIGESTS = FOLDER / "digests.json"  # of the pages that the pictures show
 COMMENTS = ("12-mixed", "300-with-40-failures", "base-comparison", "inconclusive", "weakened-gate")
-README = "readme"  # shown nowhere, so that it may lag behind
+CONFIG = "examples/quickstart/promptfooconfig.yaml"
 WIDE = 1012
 COLOURS = 256  # a third of the bytes, and nobody sees it
 # Chromium has no window as narrow as a telephone, and draws a window that is scrolled with a gap: a frame is neither.
@@ -50,7 +50,7 @@ SECONDS = re.compile(r"\d+\.\d s\b")
 def main(arguments: list[str]) -> int:
     """Write the pictures; gives the exit code."""
     pages = dict(sources())
-    digests = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, (html, *_) in pages.items() if name != README}
+    digests = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, (html, *_) in pages.items()}
     if "--check" in arguments:
         kept = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
         stale = sorted(name for name in digests.keys() | kept.keys() if digests.get(name) != kept.get(name))
@@ -86,19 +86,17 @@ def sources() -> Iterator[tuple[str, tuple[str, str, int, int, str] | tuple[str,
     yield "report-head", (page, "", 940, 620)
     yield "report-case", (page, "#case-1", 940, 660)
     yield "terminal", (TERMINAL.format(recording()), "", 960, 0)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
-    yield README, (looks_on_github(readme), "", WIDE, 1200)
 
 
 def recording() -> str:
     """What a run of the quickstart shows on a terminal, as HTML; the seconds that it took stand as 0."""
     with TemporaryDirectory() as folder:
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
-        command = [sys.executable, "-m", "gradegate", "run", "-o", f"{folder}/results.json"]
-        _, text = terminal.run(command, ROOT / "examples" / "quickstart", environ, 100)
+        command = [sys.executable, "-m", "gradegate", "run", CONFIG, "-o", f"{folder}/results.json"]
+        _, text = terminal.run(command, ROOT, environ, 100)
     shown = SECONDS.sub("0.0 s", text.replace(f"{folder}/", ""))
     console = Console(record=True, width=100, file=StringIO(), force_terminal=True)
-    console.print(Text.from_ansi(f"$ gradegate run -o results.json\n{shown}"))
+    console.print(Text.from_ansi(f"$ gradegate run {CONFIG} -o results.json\n{shown}"))
     return console.export_html(inline_styles=True, code_format="{code}", theme=THEME)
 
 

@@ -181,6 +181,6 @@ def test_intervals_and_least_cases_of_the_specification(vector):
 
 def test_too_few_cases_are_said():
     rows = [row(PASS)] * 12 + [row(ERROR)] * 60
-    assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 cases graded"
+    assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 assertions graded"
     interval = apply(Rule("r", min_pass_rate=0.95, confidence=0.95, suite="s"), [row(PASS)] * 72)
     assert interval.reason == "pass rate 100%, at least 95%: inconclusive (94.93% to 100% with 95% confidence)"

@@ -79,9 +79,10 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     [
         (
             RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
-            "94.9% passed (9,496 of 10,000), 2 errors",
+            "94.9% passed (9,496 of 10,000 graded), 2 errors",
             "at least 95% pass",
         ),
+        (RuleResult(FACTS, PASS, "", 20, 1, 2, 20 / 21), "95.2% passed (20 of 21 graded), 2 errors", "at least 95% pass"),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "100% passed (2 of 2)", "every case passes"),
         (RuleResult(EVERY, ERROR, "", errored=2), "0 of 2 passed, 2 errors", "every case passes"),
         (

@@ -35,10 +35,12 @@ def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     lines = [line for line in text.splitlines() if line not in ("", ">")]
     assert lines.pop(1).startswith(CONFIG)
     assert lines[0].startswith("### ⚠️ gradegate: PASSED")
-    assert lines[1:3] == ["> [!WARNING]", "> **This pull request weakens its own gate in 3 places**"]
-    assert [line.split(":")[0] for line in lines[3:6]] == ["> - removed", "> - weaker", "> - changed"]
+    assert lines[1:3] == ["> [!WARNING]", "> **This pull request weakens its own gate in 2 places**"]
+    assert [line.split(":")[0] for line in lines[3:5]] == ["> - removed", "> - weaker"]
     assert f"/{CONFIG}#L21)" in lines[4]
-    assert lines[6].startswith("> If this is intended, do nothing")
+    assert lines[5].startswith("> If this is intended, do nothing")
+    assert lines[6] == "This pull request changes its own gate in 1 place:"  # apart, without a warning
+    assert lines[7].startswith("- changed: `llm")
     assert text.lower().count("weakens its own gate") == 1
 
 
@@ -57,7 +59,7 @@ def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
 
 def test_a_gate_that_is_only_other_than_before_is_no_alarm() -> None:
     text = written("comment", only_changed(samples.weakened()))
-    assert "weaken" not in text.replace("this pull request weakens its own gate in 3 places", "")
+    assert "weaken" not in text.replace("this pull request weakens its own gate in 2 places", "")
     assert "\nThis pull request changes its own gate in 1 place:\n" in text
     assert "[!WARNING]" not in text
 
@@ -95,7 +97,7 @@ def test_the_console_says_it_above_the_verdict() -> None:
         f"GATE WEAKER  {CONFIG}:21: `factuality` of `New York`: no longer blocks",
         f"GATE CHANGED  {CONFIG}:49: `llm-rubric` of `Oregon`: has a different value",
     ]
-    assert lines[first + 3].startswith("This pull request weakens its own gate in 3 places. If this is intended")
+    assert lines[first + 3].startswith("This pull request weakens its own gate in 2 places, and changes it in 1 more. If")
 
 
 def test_annotations_stand_at_the_lines_before_all_others() -> None:
@@ -106,7 +108,7 @@ def test_annotations_stand_at_the_lines_before_all_others() -> None:
 def test_junit_has_properties() -> None:
     (properties,) = ET.fromstring(written("junit", samples.weakened())).iter("properties")
     assert [(item.get("name"), item.get("value")) for item in properties] == [
-        ("gate", "This pull request weakens its own gate in 3 places"),
+        ("gate", "This pull request weakens its own gate in 2 places, and changes it in 1 more"),
         ("gate removed", f"{CONFIG}: the rule `style` is gone"),
         ("gate weaker", f"{CONFIG}:21: `factuality` of `New York`: no longer blocks"),
         ("gate changed", f"{CONFIG}:49: `llm-rubric` of `Oregon`: has a different value"),
@@ -115,7 +117,7 @@ def test_junit_has_properties() -> None:
 
 def test_html_has_a_section_before_the_rules() -> None:
     text = written("html", samples.weakened())
-    assert text.index("This pull request weakens its own gate in 3 places</h2>") < text.index("<h2>Passed")
+    assert text.index("This pull request weakens its own gate in 2 places, and changes it in 1 more</h2>") < text.index("<h2>Passed")
     assert "`factuality` of `New York`: no longer blocks" in text
 
 

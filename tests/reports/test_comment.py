@@ -101,7 +101,7 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert "| ❌ | facts | 66.6% passed (2 of 3), 3 errors | at least 95% pass |" in page
+    assert "| ❌ | facts | 66.6% passed (2 of 3 graded), 3 errors | at least 95% pass |" in page
     assert "| ⚠️ | style (advisory) | mean score 0.4 | mean score at least 0.8 |" in page
     got = "The capital of New York is New York City, the largest city of the…"
     place = f"https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gradegate.reporting.explain import explain_grade
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision, GateOutcome
 from support import samples
@@ -12,6 +13,13 @@ def written(decision: Decision) -> str:
     report = REPORTS.find("console")
     assert report is not None
     return report.render(decision, Links()).text
+
+
+def test_evidence_that_only_repeats_the_reason_is_left_out() -> None:
+    told = replace(samples.failing().grades[0], reason="(D) names another city")
+    for letter in "DE":
+        text = explain_grade(samples.failing(), replace(told, evidence={"category": letter}), 500)
+        assert ("evidence" in text) is (letter == "E")
 
 
 def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
@@ -66,7 +74,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
         "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, re-asked 1 time; 6.8 s\n"
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
-        "rule facts (blocking): missed; 66.6% passed (2 of 3), 3 errors; required: at least 95% pass\n"
+        "rule facts (blocking): missed; 66.6% passed (2 of 3 graded), 3 errors; required: at least 95% pass\n"
         "6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors.\n"
         'Blocked: 1 of 6 cases failed; The rule "facts" is missed: 66.6% of its assertions pass, and 95% must\n'
     )

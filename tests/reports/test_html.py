@@ -89,8 +89,16 @@ def test_a_page_that_no_browser_bears_is_cut_with_a_count() -> None:
 
 def test_words_that_differ_are_marked() -> None:
     told = case(render(showcase.showcase()), 1)
-    assert "Returns are taken for <del>30</del> days after delivery, <del>in</del> the" in told
-    assert "Returns are taken for <ins>60</ins> days after delivery, <ins>also without</ins> the" in told
+    assert "Returns are taken for <ins>30</ins> days after delivery, <ins>in</ins> the" in told
+    assert "Returns are taken for <del>60</del> days after delivery, <del>also without</del> the" in told
+
+
+def test_a_bar_of_passes_stands_beside_rates_alone() -> None:
+    rules = re.findall(r"<tr class=.*?</tr>", render(showcase.showcase()), re.DOTALL)
+    assert {("mean score" in rule, "<svg" in rule) for rule in rules if "pass</td>" in rule or "mean score" in rule} == {
+        (True, False),
+        (False, True),
+    }
 
 
 def test_every_ask_is_there() -> None:

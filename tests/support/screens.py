@@ -85,7 +85,7 @@ def conversation(number: int) -> Row:
 
 def unclear(number: int) -> Row:
     reason = 'no verdict after asking again: no category from A to E in "I would rather not say"'
-    return _row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output="Three years.")
+    return _row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output=TOPICS[number % len(TOPICS)][3])
 
 
 def wordy(number: int) -> Row:

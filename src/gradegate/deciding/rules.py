@@ -75,7 +75,7 @@ def _units(places: Iterable[tuple[Row, int]]) -> Iterator[tuple[Outcome, Sequenc
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
-    return f"only {graded:,} of at least {many(least, 'case')} graded" if graded < least else ""
+    return f"only {graded:,} of at least {many(least, rule.counts)} graded" if graded < least else ""
 
 
 def _interval(rule: Rule, counts: Counts) -> Interval | None:

@@ -19,6 +19,7 @@ from gradegate.registry import suggest
 from gradegate.texts.formulas import CONSTANTS, COUNT, working
 from gradegate.texts.script import ScriptError
 from gradegate.texts.template import is_template
+from gradegate.values.figures import many
 from gradegate.values.result import Asserted, selects
 from gradegate.values.suite import Assertion, Case, DerivedSpec, Note, Rule, Select, Suite
 
@@ -72,7 +73,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
         if looked_at and not options and (rule.min_cases or 0) > planned:
-            what = f"the rule `{rule.name}` can never decide: it requires {rule.min_cases:,} cases, but selects {planned:,}"
+            what = f"the rule `{rule.name}` can never decide: it requires {many(rule.min_cases or 0, rule.counts)}, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 

@@ -38,7 +38,8 @@ def took(run: RunResult) -> tuple[str, str]:
     """What the target took, and what the graders did."""
     targets = sum(bool(row.error) and not row.undone for row in run.rows)
     graders = sum(not row.error and (grade.unheard or grade.setup) for row in run.rows for grade in row.grades)
-    return spent(run.target_usage, targets), spent(run.grader_usage, graders)
+    recorded = [{model.replies_from for model in run.models if model.grades is grades} == {"file"} for grades in (False, True)]
+    return spent(run.target_usage, targets, recorded[0]), spent(run.grader_usage, graders, recorded[1])
 
 
 def _used(budget: BudgetReport, seconds: float) -> str:

@@ -60,10 +60,11 @@ def line(finding: Finding, scope: Scope, width: Width) -> tuple[str, ...]:
     about += [f"turn {told.turn}"] if told.turn else []
     did = EFFECTS[finding.effect]
     reason = inline(reason, 2 * width.why)
+    of = f"{name(row)}: " if any(it.output != row.output for it in finding.alike) else ""  # of several answers, whose it is
     return (
         f"{did.sign} {effect(finding) or did.words.lower()}".replace(" ", "&nbsp;", 1),
         "<br>".join(filter(None, (case, " · ".join(filter(None, about))))),
-        "" if row.error else inline(one_line(told.answered, width.got) or "(an empty answer)", 2 * width.got),
+        "" if row.error else inline(one_line(of + told.answered, width.got) or "(an empty answer)", 2 * width.got),
         f"{code(kind, 80)} – {reason}" if kind else reason,  # a colon behind anybody's text could end the name of an emoji
     )
 

@@ -46,14 +46,17 @@ def histogram(spread: Spread) -> Chart:
 
 
 def shares(result: RuleResult) -> Chart:
-    """What passed, failed and could not be told, one after the other; the line is the pass rate that is asked for."""
-    counts = (("pass", result.passed), ("fail", result.failed), ("error", result.errored))
+    """What passed, failed and could not be told, one after the other; the line is the pass rate that is asked for.
+
+    Empty for a rule that asks for none: beside a mean score, passes say nothing.
+    """
+    least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
+    counts = (("pass", result.passed), ("fail", result.failed), ("error", result.errored)) if least is not None else ()
     whole, x, boxes = sum(count for _, count in counts), 0.0, []
     for kind, count in counts:
         if count:
             width = BAR * count / whole
             boxes.append(Box(kind, round(x, 1), 0, round(width, 1), 12))
             x += width
-    least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
     line = () if least is None or not 0 <= least <= 1 else (round(least * BAR, 1),)
     return Chart(tuple(boxes), line if boxes else ())

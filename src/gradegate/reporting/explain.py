@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -34,6 +35,7 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
     about = ", ".join(filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place_of)))
     texts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
     facts = [fact(label, text, limit) for label, text in texts if text]
-    if grade.evidence:
+    told = re.findall(r"\w+", grade.reason)
+    if any(not isinstance(it, str) or it not in told for it in grade.evidence.values()):  # else it only repeats
         facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
     return "\n".join([about, *(textwrap.indent(text, "  ") for text in facts)])

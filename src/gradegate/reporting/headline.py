@@ -50,12 +50,12 @@ def opened(decision: Decision, links: Links) -> str:
 
 def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int], ruled: bool) -> str:
     """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
-    changes = decision.changes
-    warning = weakened(changes, links, room // 2, measure) if changes.weakened else ""
+    worse, other = decision.changes.parts
+    warning = weakened(worse, links, room // 2, measure) if worse.found else ""
     reason = sentence(why(decision, ruled), 600)
     lines = [warning, f"{reason}\n\n" if reason else ""]
-    if changes.found and not changes.weakened:
-        lines.append(_other(changes, links, room // 2, measure))
+    if other.found:
+        lines.append(_other(other, links, room // 2, measure, "" if worse.found else cure(other)))
     if decision.run.interrupted:
         lines.append(f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n")
     if unasked := no_model(decision.run.models):
@@ -108,9 +108,9 @@ def weakened(changes: GateChanges, links: Links, room: int, measure: Callable[[s
     return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
 
 
-def _other(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> str:
-    """The findings of a gate that is only other than before."""
-    advice = sentence(cure(changes), 600)
+def _other(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int], said: str) -> str:
+    """The findings that make the gate only other than before; ``said`` is what to do."""
+    advice = sentence(said, 600)
     lines = "".join(_fitted(changes, links, room, measure))
     return f"{inline(changed(changes), 400)}:\n\n{lines}" + (f"\n{advice}\n\n" if advice else "\n")
 

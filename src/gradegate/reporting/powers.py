@@ -31,11 +31,12 @@ def _figures(rule: Rule, it: Power, several: bool) -> str:
     cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
     limit = "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
     limit = limit if rule.min_pass_rate is None else f" at {rule.min_pass_rate:g}"
-    about = f"rule {titled(rule, several)}: {many(cases, 'case')}{limit}" + (
+    noun = "case" if rule.min_pass_rate is None else rule.counts  # new failures are cases
+    about = f"rule {titled(rule, several)}: {many(cases, noun)}{limit}" + (
         f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     )
     if slack < 0:
-        return f"{about}: it is already missed by {many(-slack, 'case')}"
+        return f"{about}: it is already missed by {many(-slack, noun)}"
     points = 100 * slack / cases
     text = f"{about}: {slack:,} more may fail ({points:.1f} points) before it blocks"
     text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
@@ -44,8 +45,7 @@ def _figures(rule: Rule, it: Power, several: bool) -> str:
     broken = sorted((number, share or 0.0) for number, share in figures.items() if number)
     if not broken:
         return text
-    numbers, chances = ", ".join(f"{number:,}" for number, _ in broken), ", ".join(chance(share) for _, share in broken)
-    return f"{text}, and notices {numbers} broken {'case' if numbers == '1' else 'cases'} in {chances}"
+    return f"{text}, and notices {', '.join(f'{number:,} broken in {chance(share)}' for number, share in broken)}"
 
 
 def warnings(it: Power) -> Iterator[str]:
@@ -55,4 +55,4 @@ def warnings(it: Power) -> Iterator[str]:
     if (often := it.unchanged or 0.0) > _NOISE:
         yield f"noise alone blocks {chance(often)} of runs: set `runs`, a pass rate or `confirm`"
     if (it.five_points or 0.0) < _POWER:
-        yield f"{it.drop:,} of {many(it.cases or 0, 'case')} can break unnoticed"
+        yield f"{it.drop:,} of {it.cases or 0:,} can break unnoticed"

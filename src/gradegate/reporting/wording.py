@@ -11,7 +11,7 @@ from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.values.changes import GateChanges
+from gradegate.values.changes import GateChanges, done
 from gradegate.values.figures import dearer, figure, many, percent, percents, scores, slower
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
@@ -106,9 +106,10 @@ def changed(changes: GateChanges) -> str:
     """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
     if not changes.found:
         return ""
-    verb = "weakens" if changes.weakened else "changes"
+    said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
+    more = f", and changes it in {other:,} more" if other else ""
     approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
-    return f"This pull request {verb} its own gate in {many(len(changes.found), 'place')}{approved}"
+    return f"{said[0].upper()}{said[1:]}{more}{approved}"
 
 
 def cure(changes: GateChanges) -> str:
@@ -287,11 +288,14 @@ def measured(result: RuleResult) -> str:
         return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
-        open_ = result.errored if result.outcome is not Outcome.FAIL else 0  # of which a rate of the others says nothing
-        of = f"{result.passed:,} of {graded + open_:,}"
+        # Of every case, a rate of the others says nothing as long as they may still pass.
+        open_ = result.errored if (rule.every_case or not graded) and result.outcome is not Outcome.FAIL else 0
+        of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
         known = result.low is not None and result.high is not None
         interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
-        parts.append((f"{of} passed" if result.pass_rate is None or open_ else f"{_rates(result)[0]} passed ({of})") + interval)
+        parts.append(
+            (f"{of} passed" if result.pass_rate is None or open_ else f"{_rates(rule, result.pass_rate)[0]} passed ({of})") + interval
+        )
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
@@ -308,16 +312,17 @@ def before(result: RuleResult, report: BaselineReport) -> str:
     """What the base says of what a rule measures, with the change; empty where that is not known."""
     if result.base_rate is None:
         return many(report.pre_existing, "known failure") if result.rule.max_new_failures is not None and report.pre_existing else ""
+    rate = _rates(result.rule, result.base_rate)[0]
     if result.pass_rate is None or result.errored or report.new or report.removed:  # not of the same grades, so no change of them
-        return percent(result.base_rate)
+        return rate
     change = round(100 * (result.pass_rate - result.base_rate), 1)
-    return f"{percent(result.base_rate)} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
+    return f"{rate} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
 
 
 def shares(result: RuleResult) -> str:
     """What a rule selects, by outcome: ``12 assertions: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{many(counts.planned, 'case' if result.rule.every_case else 'assertion')}: {counted(counts)}"
+    return f"{many(counts.planned, result.rule.counts)}: {counted(counts)}"
 
 
 def required(result: RuleResult) -> str:
@@ -325,11 +330,11 @@ def required(result: RuleResult) -> str:
     rule = result.rule
     parts = ["every case passes"] if rule.every_case else []
     if rule.min_pass_rate is not None:
-        parts.append(f"at least {_rates(result)[1]} pass")
+        parts.append(f"at least {_rates(rule, result.pass_rate)[1]} pass")
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
     if rule.min_cases is not None:
-        parts.append(f"at least {many(rule.min_cases, 'case')}")
+        parts.append(f"at least {many(rule.min_cases, rule.counts)}")
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
@@ -347,6 +352,6 @@ def _scores(result: RuleResult) -> tuple[str, str]:
     return scores(measured, least, rule.scale)
 
 
-def _rates(result: RuleResult) -> tuple[str, str]:
-    least = 1.0 if result.rule.min_pass_rate is None else result.rule.min_pass_rate
-    return percents(least if result.pass_rate is None else result.pass_rate, least)
+def _rates(rule: Rule, rate: float | None) -> tuple[str, str]:
+    least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
+    return percents(least if rate is None else rate, least)

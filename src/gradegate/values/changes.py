@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradegate.errors import Origin
+from gradegate.values.figures import many
 
 
 class ChangeKind(enum.Enum):
@@ -38,6 +39,12 @@ class GateChanges:
     refused: str = ""
 
     @property
+    def parts(self) -> tuple[GateChanges, GateChanges]:
+        """What makes the gate easier to pass, and what only changes it."""
+        worse, other = (tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only) for only in (False, True))
+        return replace(self, found=worse), replace(self, found=other)
+
+    @property
     def weakened(self) -> bool:
         """Whether any finding makes the gate easier to pass."""
         return any(change.kind is not ChangeKind.CHANGED for change in self.found)
@@ -54,9 +61,8 @@ GUARD = "the gate is not weakened"  # the rule that is missed when the findings 
 
 def done(changes: GateChanges) -> str:
     """Say ``this pull request weakens its own gate in 2 places``."""
-    number = len(changes.found)
-    verb = "weakens" if changes.weakened else "changes"
-    return f"this pull request {verb} its own gate in {number:,} place{'' if number == 1 else 's'}"
+    verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
+    return f"this pull request {verb} its own gate in {many(len(told.found), 'place')}"
 
 
 def guarded(changes: GateChanges) -> str:

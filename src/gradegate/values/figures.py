@@ -93,11 +93,16 @@ def _more(by: Increase, show: Callable[[float], str], more: str, less: str) -> s
     return f"{show(abs(change))} {more if change >= 0 else less} ({show(by.low)} to {show(by.high)}{noise})"
 
 
-def spent(usage: Usage, unanswered: int = 0) -> str:
-    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``; ``unanswered`` says of no calls on the account why there are none."""
+def spent(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
+    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``; ``unanswered`` says of no calls on the account why there are none.
+
+    What is ``recorded`` is no call: ``12 recorded replies``.
+    """
     cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
     if not usage.calls:
         return ", ".join([f"{unanswered:,} unanswered" if unanswered else "not called", *cached])
+    if recorded:
+        return f"{usage.calls:,} recorded repl{'y' if usage.calls == 1 else 'ies'}"
     again = [f"re-asked {many(usage.reasks, 'time')}"] if usage.reasks else []
     return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
 

@@ -255,6 +255,11 @@ class Rule:
     max_latency_increase: float | None = None  # of an answer, in seconds
 
     @property
+    def counts(self) -> str:
+        """What it counts: whole cases, as where a case has several runs, or assertions."""
+        return "case" if self.every_case or self.runs else "assertion"
+
+    @property
     def own(self) -> bool:
         """Whether it asks something of the run itself."""
         return self.every_case or self.min_pass_rate is not None or self.min_score is not None
