@@ -278,7 +278,7 @@ def test_no_redirect_is_followed(llm: FakeLlm):
 def test_an_address_that_is_none_is_a_matter_of_setup(url: str):
     kind, words, _ = trouble(url, client(retries=0))
     assert kind is Trouble.SETUP
-    assert "cannot be asked" in words
+    assert "cannot be called" in words
 
 
 def test_a_header_that_cannot_be_sent_is_a_matter_of_setup(llm: FakeLlm):

@@ -149,7 +149,7 @@ def test_a_config_is_what_a_module_exports(gate):
     ran = gate(made % assertion % '{ type: "regex", value: "^at" }', ALLOW, name=name, **files)
     assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
     said = gate(made % assertion % '{ type: "equals", value: "at noon", transform: (it) => it.slice(1) }', ALLOW, name=name).mistakes
-    assert "`promptfooconfig.mjs` makes no config: it holds a function under `transform`, which is not plain data" in said
+    assert "`promptfooconfig.mjs` makes no config: it holds a function under `transform`, which is no plain data" in said
     assert "promptfooconfig.mjs:1: unknown key `test`" in gate("export default { prompts: ['a'], test: [] };", ALLOW, name=name).mistakes
 
 

@@ -57,7 +57,7 @@ def test_a_cost_that_it_does_not_say_is_unknown(gate):
     source = "def call_api(*args): return {'output': 'a', 'cost': float('nan'), 'tokenUsage': {'total': -1, 'prompt': 'x'}}\n"
     assert answered(gate, "file://app.py", **{"app.py": source})["usage"]["cost_usd"] is None
     ran = gate(config("file://app.py"), ALLOW, "--max-usd", "1")
-    assert "costs is not known" in ran.err
+    assert "the price of `file://app.py` is not known" in ran.err
 
 
 @pytest.mark.parametrize(("body", "said"), table(__file__, "what_is_no_answer_is_an_error"))

@@ -95,7 +95,7 @@ def test_what_nobody_asked_again_is_an_error_and_never_green(sharded, llm, capsy
     run.ask()
     code, merged = run.merge()
     assert (code, merged["outcome"]) == (3, "inconclusive")
-    assert "`open` of the merge" in merged["cases"][3]["grades"][0]["reason"]
+    assert "`open` of `merge`" in merged["cases"][3]["grades"][0]["reason"]
 
 
 def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):

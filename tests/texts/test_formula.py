@@ -77,7 +77,7 @@ def test_a_function_that_gives_no_number_is_an_error(code, words):
         value(code)
 
 
-@each(("code", "words"), [("(s) => {", "no JavaScript"), ("(s) => require('fs').x", "require"), ("(s: number) => s", "no JavaScript")])
+@each(("code", "words"), [("(s) => {", "not JavaScript"), ("(s) => require('fs').x", "require"), ("(s: number) => s", "not JavaScript")])
 def test_a_function_that_cannot_run_is_a_mistake(code, words):
     with pytest.raises(ScriptError, match=words):
         working(code)

@@ -162,7 +162,7 @@ def test_no_function_of_the_engine_has_rules_of_languages_of_its_own():
         *("toLocaleUpperCase", "toLocaleLowerCase", "localeCompare"),
     }
     for receiver in ("1", "1n", "[1]", "new Uint8Array(1)", "new Float64Array(1)", "new Date(0)"):
-        with pytest.raises(ScriptError, match="`toLocaleString` needs the rules"):
+        with pytest.raises(ScriptError, match="`toLocaleString` needs language rules"):
             value(f"({receiver})['toLocale' + 'String']()")
 
 

@@ -19,7 +19,7 @@ from gradegate.files.replacing import Place, replacing
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.values.figures import many
 
-ABOUT = "show the changes that promptfoo configs and workflows need, as a diff; makes no call"
+ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
 _END = "\\ No newline at end of file"
 
 

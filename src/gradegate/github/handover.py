@@ -35,7 +35,7 @@ def _read(environ: Mapping[str, str], name: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise ConfigError.at(f"{name} is no JSON object of texts", None, "leave it to action.yml, which sets it")
+        raise ConfigError.at(f"{name} is not a JSON object of texts", None, "leave it to action.yml, which sets it")
     # What the system takes for a variable; what a workflow passes on from an event may hold any sign.
     unfit = (key for key, text in values.items() if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text)
     wrong = next(unfit, None)

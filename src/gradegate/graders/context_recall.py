@@ -44,6 +44,10 @@ def _marked(expected: Quotations, text: str) -> Mapping[str, Any]:
     return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
 
 
+def _form(expected: str) -> Form[list[tuple[str, bool]]]:
+    return Form(SCHEMA, _read, lines=partial(_marked, Quotations(expected, units(expected))), marks=tuple(MARKS))
+
+
 @GRADERS.register("context-recall")
 @options
 class ContextRecall(ContextGrader):
@@ -60,7 +64,6 @@ class ContextRecall(ContextGrader):
         """The share of the expected answer's sentences that the context supports."""
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
-        form = Form(SCHEMA, _read, lines=partial(_marked, Quotations(self.value, units(self.value))), marks=tuple(MARKS))
-        marked = judge.ask("context-recall", form, context=source.text, groundTruth=self.value)
+        marked = judge.ask("context-recall", _form(self.value), context=source.text, groundTruth=self.value)
         summary = "{} of {} sentences of the expected answer are in the context"
         return context.share_of(marked, summary, "sentences", "sentence", "attributed")

@@ -106,7 +106,7 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
 def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
     if none := emptiness(text, metadata):
-        raise NoVerdict(f"`transform` gives {none}: return a word such as NONE to test for nothing")
+        raise NoVerdict(f"`transform` returned {none}: to test for this, return a word such as NONE")
     try:
         READ.add_answer(len(text))
     except TooMuch as e:
