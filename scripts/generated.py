@@ -130,9 +130,8 @@ With `not-` before a type, what passes fails, and what fails passes. The score i
 
 ## Grader replies
 
-A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts,
-alone or after a label such as `Answer:`. A reply without a verdict is re-asked once (`--reask`). Then the grade is an error; promptfoo
-would fail the answer. [Verdicts](../verdicts.md) has the rules.
+A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts.
+[Verdicts](../verdicts.md) has the rules.
 
 - `config.language` sets the language of the reasons.
 - `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages on how to add a plug-in have tests of their own (tests/test_contributing.py), and screens are made.
 PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("contributing", "screens"))]
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"(?:^`(?P<title>[\w./-]+)`:\n\n)?^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
+)
 _NAME = re.compile(r"# (?P<name>[\w./-]+\.(?:ya?ml|jsonl?|txt|js|py|csv))\n")
 GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:any", "moderation": "openai:moderation:any"}
 VARS = dict.fromkeys(("question", "query", "input", "expected", "message", "context", "user"), "Up to $500?")
@@ -39,21 +42,21 @@ class Block:
     line: int
     language: str
     text: str
+    title: str = ""
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
     def name(self) -> str:
-        """The file that its first line says it is; empty where it says none."""
+        """The file that the line before it, or its first line, says it is; empty where neither does."""
         found = _NAME.match(self.text)
-        return found["name"] if found else ""
+        return self.title or (found["name"] if found else "")
 
     @property
     def file(self) -> str:
         """What is in that file, with the port of the test's own application."""
-        text = named(self.text).replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
-        return text if self.language != "text" else text.partition("\n")[2]
+        return named(self.text).replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
 
     @property
     def data(self) -> Any:
@@ -62,7 +65,8 @@ class Block:
 
 
 def named(text: str) -> str:
-    """A text of a page with models in it."""
+    """A text of a page with models and a date in it."""
+    text = text.replace("until: DATE", f"until: {datetime.now(UTC) + timedelta(30):%Y-%m-%d}")
     for written, meant in NAMED.items():
         text = text.replace(written, meant)
     return text
@@ -72,8 +76,8 @@ def blocks(page: Path) -> Iterator[Block]:
     """The blocks of a page, in order."""
     text = page.read_text()
     for found in _FENCE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 2
-        yield Block(page, line, found["language"], textwrap.dedent(found["text"]))
+        line = text.count("\n", 0, found.start("indent")) + 2
+        yield Block(page, line, found["language"], textwrap.dedent(found["text"]), found["title"] or "")
 
 
 def commands(page: Path) -> Iterator[str]:
