@@ -51,7 +51,7 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
 
 
 def _sentence(case: dict[str, Any], grade: dict[str, Any]) -> str:
-    failed = "failed" if grade["outcome"] == "fail" else "an error"
+    failed = "failed" if grade["outcome"] == "fail" else "is an error"
     advisory = "" if grade["blocking"] and grade["weight"] else " That is advisory: it never fails the check."
     return (
         f'The case "{case["description"]}" got the answer "{case["output"]}", and its {grade["assertion"]} '

@@ -53,7 +53,7 @@ def test_after_the_answer_is_corrected_it_says_that_the_check_passes(demo):
 def test_a_reply_that_no_script_has_is_told_as_what_could_not_be_judged(demo):
     code, text, _ = demo(WRONG, "13 weeks, paid")
     assert code == 0
-    assert "its factuality could not be judged" in text
+    assert "its factuality is an error" in text
 
 
 def test_without_results_it_ends_as_gradegate_does(demo):
