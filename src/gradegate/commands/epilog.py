@@ -44,10 +44,6 @@ def epilog(command: str = "") -> str:
     """The text below the options of a command, or of all commands; what is asked for most stands last, where it is in sight."""
     codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
     example = EXAMPLES.get(command or "run", f"gradegate {command}")
-    parts = ["exit codes:", *_table(codes), "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
+    table = (f"  {code:<{max(map(len, codes))}}  {meaning}" for code, meaning in codes.items())
+    parts = ["exit codes:", *table, "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
     return "\n".join(parts)
-
-
-def _table(rows: Mapping[str, str]) -> list[str]:
-    width = max(map(len, rows))
-    return [f"  {name:<{width}}  {meaning}" for name, meaning in rows.items()]

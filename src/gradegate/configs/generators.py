@@ -13,7 +13,7 @@ from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
 from gradegate.processes.pool import SOURCE, Failed, Place, check, program
-from gradegate.processes.program import Program, argv
+from gradegate.processes.program import argv
 from gradegate.values.suite import PromptSpec
 
 _ROLE = "target"  # what is asked is no part of judging
@@ -25,7 +25,7 @@ def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     label = source.workspace.name(found.file.path)
     if found.file.function or not found.file.is_python:
         named = f":{found.file.function}" if found.file.function else ""
-        return PromptSpec("", f"{label}{named}", origin, partial(_called, found))
+        return PromptSpec("", f"{label}{named}", origin, lambda context: pool.call(found, [context], _ROLE, found.file.function))
     words = ["{python}", str(found.file.path)]
     return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
 
@@ -70,10 +70,6 @@ def text(made: Any) -> str:
     if not isinstance(made, str | list | Mapping) or not made:
         raise ValueError("it returned neither text nor messages")
     return made if isinstance(made, str) else to_json(made)
-
-
-def _called(found: Program, context: Mapping[str, Any]) -> Any:
-    return pool.call(found, [context], _ROLE, found.file.function)
 
 
 def _printed(place: Place, words: list[str], context: Mapping[str, Any]) -> Any:

@@ -27,8 +27,13 @@ def filled(template: str, **values: Any) -> Iterator[str]:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
     )
-    environment.filters |= {"shown": _shown, "line": _line, "many": many, "spent": spent, "figure": figure}
-    environment.filters |= {"spread": spread, "outline": outline}
+    environment.filters |= {
+        "shown": lambda it: visible(clip("" if it is None else str(it), _TEXT)),
+        "many": many,
+        "spent": spent,
+        "figure": figure,
+    }
+    environment.filters |= {"line": lambda it, *limit: one_line(str(it), *(limit or (_LINE,))), "spread": spread, "outline": outline}
     stream = environment.get_template(template).stream(
         style=Markup(style),  # noqa: S704 - our own file
         style_hash=_hash(style),
@@ -48,11 +53,3 @@ def _file(name: str) -> str:
 def _hash(text: str) -> str:
     """As a policy names what it allows: of the text between the tags, to the letter."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _shown(value: Any) -> str:
-    return visible(clip("" if value is None else str(value), _TEXT))
-
-
-def _line(value: Any, limit: int = _LINE) -> str:
-    return one_line(str(value), limit)

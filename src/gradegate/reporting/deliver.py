@@ -29,7 +29,7 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
 
 def report_of(path: str) -> Report | None:
     """The report that is written to a path of that name: the longest suffix decides, None where no report has it."""
-    return next(filter(None, map(_report, _suffixes(path))), None)
+    return next((it for suffix in _suffixes(path) for it in REPORTS.mentioning(suffix) if it.suffix == suffix), None)
 
 
 def _suffixes(path: str) -> Iterator[str]:
@@ -37,10 +37,6 @@ def _suffixes(path: str) -> Iterator[str]:
     name = path.rpartition("/")[2]
     named = [f".{name}"] if "." in name.strip(".") else []
     return iter([*named, *(name[position:] for position, character in enumerate(name) if character == ".")])
-
-
-def _report(suffix: str) -> Report | None:
-    return next((report for report in REPORTS.mentioning(suffix) if report.suffix == suffix), None)
 
 
 def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:

@@ -12,7 +12,7 @@ from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
-from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values.changes import ChangeKind
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.values.suite import NOWHERE
@@ -54,7 +54,9 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
-    yield from map(_of_change, decision.changes.found)
+    for change in decision.changes.found:
+        level, text = "notice" if change.kind is ChangeKind.CHANGED else "warning", visible(clip(change.text, _TEXT))
+        yield _Mark(level, change.origin or NOWHERE, f"the gate: {change.kind.value}", text, (change.origin, change.text))
     # In a run that passes, what could not be told is worth a look and no alarm.
     alarm = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
     levels = {Effect.BLOCKS: "error", Effect.UNCLEAR: alarm, Effect.KNOWN: "notice"}
@@ -64,12 +66,6 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
     for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))
-
-
-def _of_change(change: GateChange) -> _Mark:
-    level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
-    text = visible(clip(change.text, _TEXT))
-    return _Mark(level, change.origin or NOWHERE, f"the gate: {change.kind.value}", text, (change.origin, change.text))
 
 
 def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
