@@ -90,7 +90,7 @@ def test_of_a_fork_neither_shards_nor_merge_are_run_and_all_say_so(tmp_path, llm
     assert [left.code for left in (*asked, opened, merged)] == [code] * 4
     assert opened.outputs["open"] == "0"
     assert merged.outputs["outcome"] == "not-run"
-    assert all("OPENAI_API_KEY is not there" in left.log for left in (*asked, opened, merged))
+    assert all("OPENAI_API_KEY is not set" in left.log for left in (*asked, opened, merged))
     assert llm.requests == []
 
 
@@ -103,7 +103,7 @@ def test_shards_that_had_keys_and_asked_nothing_leave_parts_that_say_why(tmp_pat
         merged = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
     assert [left.code for left in shards] == [3, 3]
     assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
-    assert "shard 1/2 asked nothing" in merged.summary
+    assert "shard 1/2 did not run" in merged.summary
     assert "was not ready within 1 s" in merged.summary
 
 

@@ -179,7 +179,7 @@ def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):
 
 def test_code_is_refused_where_it_cannot_be_another_user(job: Job, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Failed, match="takes root on Linux"):
+    with pytest.raises(Failed, match="needs root on Linux"):
         job.call("def f(): return 1")
 
 

@@ -196,7 +196,7 @@ def test_variables_put_into_one_another_do_not_grow_without_end(tmp_path):
     test = {"vars": {"v0": "a" * 10_000, **names}, "assert": [{"type": "contains", "value": "h"}]}
     spent = spend(tmp_path, config(prompts=["{{v299}}"], tests=[test]))
     check(spent)
-    assert (spent.code, "put into one another" in spent.err) == (2, True)
+    assert (spent.code, "filled into each other" in spent.err) == (2, True)
 
 
 @pytest.mark.parametrize("written", ["{{ x }}\n" + "{{ " * 500_000, "{{x}}\n" + "{% if x " * 200_000], ids=["print", "if"])

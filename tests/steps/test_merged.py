@@ -220,7 +220,7 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert run.command("run", "c.yaml", "--open", "x.jsonl") == 2
     assert "`open` is given without `shard` or `merge`" in capsys.readouterr().err
     assert run.command("run", "c.yaml", "--shard", "9/8") == 2
-    assert "is not the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
+    assert "cannot be used -> write the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
     assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
     assert "is not a folder with parts" in capsys.readouterr().err
 

@@ -205,7 +205,7 @@ class Scenarios:
         left = action.run()
         assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
         (comment,) = action.github.comments
-        assert comment["body"].splitlines()[3:5] == ["> [!WARNING]", "> **This pull request weakens its own gate in 1 place**"]
+        assert comment["body"].splitlines()[5:7] == ["> [!WARNING]", "> **This pull request weakens its own gate in 1 place**"]
         assert "was set before the head was pushed" in comment["body"]
         (mark,) = [c for c in left.shown if c.name == "warning"]
         assert mark.properties["line"] == str(LINE)

@@ -62,7 +62,12 @@ def read(files: Sequence[File]) -> list[Answer]:
 
 
 def _answer(row: Map, origin: Origin) -> Answer:
-    keys = _keys(row, origin)
+    try:  # one mistake, whatever is wrong with the line: a file of another kind has a line for each
+        keys = LineKeys.model_validate(row)
+    except ValidationError as e:
+        first, *others = mistakes(e, row, origin.file, (), LineKeys)
+        more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
+        raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
     said, calls = messages.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
     answered = calls or any(turn.role == "assistant" for turn in said)
     if keys.output is None and not keys.error and not answered:
@@ -83,16 +88,6 @@ def _answer(row: Map, origin: Origin) -> Answer:
         run=keys.run or 0,
         origin=origin,
     )
-
-
-def _keys(row: Map, origin: Origin) -> LineKeys:
-    """Raises ConfigError with one mistake, whatever is wrong with the line: a file of another kind has a line for each."""
-    try:
-        return LineKeys.model_validate(row)
-    except ValidationError as e:
-        first, *others = mistakes(e, row, origin.file, (), LineKeys)
-        more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
-        raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
 
 
 SHAPES.register("lines")(Shape("lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read))

@@ -132,7 +132,9 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
-    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {_names(may_be)}{beside}"
+    names = [f"`{excerpt(' '.join((it.row.description or f'case {it.row.case + 1}').split()), 80)}`" for it in may_be[:_NAMED]]
+    more = f" and {len(may_be) - _NAMED:,} more" if len(may_be) > _NAMED else ""
+    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {', '.join(names)}{more}{beside}"
 
 
 def _uncounted(kinds: Sequence[str]) -> str:
@@ -156,12 +158,6 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     return f"{joined} on the base{of_base(report)}"
 
 
-def _names(cases: Sequence[Case]) -> str:
-    names = [case.row.description or f"case {case.row.case + 1}" for case in cases[:_NAMED]]
-    more = f" and {len(cases) - _NAMED:,} more" if len(cases) > _NAMED else ""
-    return ", ".join(f"`{excerpt(' '.join(name.split()), 80)}`" for name in names) + more
-
-
 # --- drops ----------------------------------------------------------------------------------------------------
 
 
@@ -175,19 +171,16 @@ class Sign(NamedTuple):
     @property
     def p(self) -> Fraction:
         """P(Bin(worse + better, 1/2) >= worse), exactly: the chance of so many worse ones, were both ways alike."""
-        return _at_least(self.worse, self.worse + self.better)
+        trials = self.worse + self.better
+        ways = term = 1  # of all trials
+        for hits in range(trials, self.worse, -1):
+            term = term * hits // (trials - hits + 1)
+            ways += term
+        return Fraction(ways, 1 << trials)
 
     def drops(self, most: float) -> bool:
         """Whether more than a share ``most`` of the cases became worse, and noise alone does not explain it."""
         return self.p <= SIGNIFICANT and Fraction(self.worse - self.better, self.compared) > exact(most)
-
-
-def _at_least(least: int, trials: int) -> Fraction:
-    ways = term = 1  # of all trials
-    for hits in range(trials, least, -1):
-        term = term * hits // (trials - hits + 1)
-        ways += term
-    return Fraction(ways, 1 << trials)
 
 
 def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[RuleResult, Outcome, str]:

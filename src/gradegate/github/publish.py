@@ -101,7 +101,12 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
             step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
     if step.event.outsider:
         step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
-    text = _mistakes_text(error, step)
+    listed = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in error.mistakes[:MOST_MISTAKES]]
+    more = len(error.mistakes) - len(listed)
+    lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
+    reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""
+    where = replace(links(step.event, step.environ), key=step.settings.comment_key)
+    text = bare(MISTAKEN, f"No model was asked.{reason}", lines, where)
     _summarise(step, text)
     findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
     url = _comment(step, text, True, findings)
@@ -175,15 +180,6 @@ def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
         warn(step, f"The outputs were not written: {problem}.")
         return {}
     return safe
-
-
-def _mistakes_text(error: ConfigError, step: Step) -> str:
-    listed = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in error.mistakes[:MOST_MISTAKES]]
-    more = len(error.mistakes) - len(listed)
-    lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""
-    where = replace(links(step.event, step.environ), key=step.settings.comment_key)
-    return bare(MISTAKEN, f"No model was asked.{reason}", lines, where)
 
 
 def holds(step: Step) -> Callable[[str], bool]:

@@ -6,7 +6,6 @@ https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, script, with_marks
 from gradegate.grading.metrics.shares import of_rows
-from gradegate.values.conversation import Numbered, Transcript, Turn
+from gradegate.values.conversation import Transcript, Turn
 
 _FACTS = verdicts.texts("facts")
 _VERDICT = verdicts.single()
@@ -36,7 +35,13 @@ class KnowledgeRetention(Metric):
         told = ask_each(
             judge, "retention-facts", _FACTS, spoken, lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)}, "facts"
         )
-        questions = _questions(turns, told)
+        questions: dict[int, _Question] = {}
+        known: list[str] = []
+        for number, turn in turns:
+            if turn.role == "user":
+                known += told[number]
+            elif known:
+                questions[number] = (tuple(dict.fromkeys(known)), turn)
         judgements = ask_each(
             judge, "retention-verdict", _VERDICT, questions.values(), lambda asked: {"facts": list(asked[0]), **_message(asked[1])}
         )
@@ -50,14 +55,3 @@ class KnowledgeRetention(Metric):
 
 def _message(turn: Turn) -> dict[str, Any]:
     return {"images": turn.images, "message": with_marks(turn)}
-
-
-def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> dict[int, _Question]:
-    facts: list[str] = []
-    questions: dict[int, _Question] = {}
-    for number, turn in turns:
-        if turn.role == "user":
-            facts += told[number]
-        elif facts:
-            questions[number] = (tuple(dict.fromkeys(facts)), turn)
-    return questions

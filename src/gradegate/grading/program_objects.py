@@ -30,9 +30,16 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
         return Verdict(float(value), value, f"returned {str(value).lower()}")
     if isinstance(value, int | float):
         return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
-    if isinstance(value, Mapping):
-        return _graded(value)
-    raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
+    if not isinstance(value, Mapping):
+        raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
+    passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
+    is_score = isinstance(score, int | float) and not isinstance(score, bool)
+    fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
+    wrong = [name for name in fits if not fits[name]]
+    if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
+        names = ", ".join(f"`{name}`" for name in wrong)
+        raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")
+    return Verdict(_finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value))
 
 
 def broken(reason: str) -> Verdict:
@@ -63,17 +70,6 @@ def kind(value: Any) -> str:
     if isinstance(value, int | float):
         return "a number"
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
-
-
-def _graded(value: Mapping[str, Any]) -> Verdict:
-    passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
-    is_score = isinstance(score, int | float) and not isinstance(score, bool)
-    fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
-    wrong = [name for name in fits if not fits[name]]
-    if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
-        names = ", ".join(f"`{name}`" for name in wrong)
-        raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")
-    return Verdict(_finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value))
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:

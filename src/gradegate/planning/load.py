@@ -180,7 +180,7 @@ def _default(folder: Path, named: str = "") -> Path:
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
     raise ConfigError.at(
-        f"there is no promptfooconfig.yaml {where}", None, "write one with `gradegate init`, or name yours: gradegate run FILE (<--config>)"
+        f"there is no promptfooconfig.yaml {where}", None, "write one with `gradegate init`, or name yours: <--config FILE>"
     )
 
 

@@ -38,7 +38,12 @@ def _run(decision: Decision) -> Run:
     # Nothing is said of the run as a whole where several files were run together.
     suites = {row.suite for row in decision.run.rows}
     about = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
-    means = _means(decision)
+    results: dict[str, list[Fraction]] = {}
+    for row in decision.run.rows:
+        for grade in row.grades:
+            if (score := finite(grade.score)) is not None and not grade.inner:
+                results.setdefault(_shortname(grade), []).append(_exact(score))
+    means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
     met = [_WORDS[result.outcome] for result in decision.rules if result.rule.by_metric]
     return Run(
         id=None,
@@ -58,16 +63,6 @@ def _run(decision: Decision) -> Run:
         is_gte_threshold=False if False in met else None if None in met or not met else True,
         evaluations=[],
     )
-
-
-def _means(decision: Decision) -> dict[str, Fraction]:
-    results: dict[str, list[Fraction]] = {}
-    for row in decision.run.rows:
-        for grade in row.grades:
-            score = finite(grade.score)
-            if score is not None and not grade.inner:
-                results.setdefault(_shortname(grade), []).append(_exact(score))
-    return {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
 
 
 def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:

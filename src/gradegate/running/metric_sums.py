@@ -52,7 +52,10 @@ def _metric(blank: DerivedMetric, way: Working, scores: Mapping[str, float], ste
 
 def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
     """The answers whose grades are known, as far as any of the metrics reads them."""
-    reads = _read(ways)
+    reads, above = set[str](), {COUNT}  # the names that answers have to give: all but those of metrics further up
+    for name, way in ways.items():
+        reads |= (way.names or frozenset()) - above
+        above.add(name)
     reads_any = any(way.names is None for way in ways.values())
     metrics = {grade.metric for row in rows for grade in row.grades}
     told = reads_any or bool(reads - metrics - CONSTANTS.keys())  # some names are told by code alone
@@ -62,15 +65,6 @@ def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
         return any((grade.metric and (reads_any or grade.metric in reads)) or (told and tells_scores(grade)) for grade in unknown)
 
     return [row for row in rows if not row.error and not lacks(row)]
-
-
-def _read(ways: Mapping[str, Working]) -> set[str]:
-    """The names that answers have to give: all but those of metrics further up."""
-    read, above = set[str](), {COUNT}
-    for name, way in ways.items():
-        read |= (way.names or frozenset()) - above
-        above.add(name)
-    return read
 
 
 def _sums(rows: Sequence[Row]) -> dict[str, float]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gradegate.base.pairing import pair
-from gradegate.deciding.history import Prior, factor_chances
+from gradegate.deciding.history import factor_chances
 from gradegate.deciding.power import Chances, of_case, of_grade, of_runs, power, room, stands
 from gradegate.deciding.runs import of_rule
 from gradegate.deciding.waves import parts_of
@@ -49,20 +49,18 @@ def with_powers(plan: Plan) -> Plan:
     answers: dict[str, list[_Planned]] = {}
     for (index, repeat), base in zip(places, bases, strict=True):
         job, ids = plan.jobs[index], histories.of((index, repeat))
-        again = {id(bound): _prior(histories, job, position, ids) for position, bound in askable.of(job)}
+        # A history counts if the grader is still the model of its newest run.
+        runs = {position: it.runs for position, id_ in ids.items() if (it := histories.records.get(id_)) and it.runs}
+        again = {id(bound): histories.prior(job, at, ids[at], runs[at][-1].model) if at in runs else None for at, bound in askable.of(job)}
         known = {bound: fails(prior) if prior else None for bound, prior in again.items()}
         answers.setdefault(job.suite, []).append(_Planned(job, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
-    share = _failing_share([it.base for several in answers.values() for it in several])
+    # The share of runs that fail on the base; of a case without runs, its answer is one.
+    graded = [it.base for several in answers.values() for it in several if it.base and it.base.outcome is not Outcome.ERROR]
+    failed = sum(row.runs - row.passed if row.runs else row.outcome is Outcome.FAIL for row in graded)
+    share = failed / sum(row.runs or 1 for row in graded) if graded else _FAILING_RUNS
     figures = tuple(_of_rule(rule, askable, answers.get(rule.suite, []), share) for rule in rules)
     return replace(plan, powers=figures, notes=(*plan.notes, *_repeated(plan, share)))
-
-
-def _failing_share(bases: Iterable[Row | None]) -> float:
-    """The share of runs that fail on the base; of a case without runs, its answer is one."""
-    known = [row for row in bases if row and row.outcome is not Outcome.ERROR]
-    failed = sum(row.runs - row.passed if row.runs else row.outcome is Outcome.FAIL for row in known)
-    return failed / sum(row.runs or 1 for row in known) if known else _FAILING_RUNS
 
 
 def _repeated(plan: Plan, share: float) -> Iterator[Note]:
@@ -79,12 +77,6 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
                 blocked = f"If each run fails {percent(share)} of the time, an unchanged pull request is blocked in {chance(every)} of runs"
                 cure = f"With `runs: {{of: {times}, pass: {passes}}}`, {chance(most)} are"
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
-
-
-def _prior(histories: Histories, job: Job, position: int, ids: Mapping[int, str]) -> Prior | None:
-    """The history of a grade, as it counts if the grader is still the model of its newest run."""
-    record = histories.records.get(ids.get(position, ""))
-    return histories.prior(job, position, ids[position], record.runs[-1].model) if record and record.runs else None
 
 
 def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned], share: float) -> Power:

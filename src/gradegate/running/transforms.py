@@ -32,20 +32,16 @@ class Untransformed(NoVerdict):
 
 def of_job(job: Job, transcript: Transcript) -> Transcript:
     """The answers as the target's and the test's transforms make them, data as compact JSON. Raises Untransformed."""
-    try:
-        return _made(job, transcript)
-    except NoVerdict as e:
-        raise Untransformed(str(e), transcript) from e
-
-
-def _made(job: Job, transcript: Transcript) -> Transcript:
     spec = job.target.spec
     first: Code = spec.transform if spec else ""
     second = job.case.options.transform
-    if not first and not second:
-        return _compact(transcript)
-    made = _with(first, transcript, job)
-    return replace(_with(second, made, job), before=made.answer) if second else made
+    try:
+        if not first and not second:
+            return _compact(transcript)
+        made = _with(first, transcript, job)
+        return replace(_with(second, made, job), before=made.answer) if second else made
+    except NoVerdict as e:
+        raise Untransformed(str(e), transcript) from e
 
 
 def _compact(transcript: Transcript) -> Transcript:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradegate.access.hiding import Hide, unchanged
+from gradegate.access.hiding import unchanged
 from gradegate.errors import ConfigError
-from gradegate.planning.identity import Call, calls
+from gradegate.planning.identity import calls
 from gradegate.planning.recordings import line
 from gradegate.reporting.commands import OLD
 from gradegate.reporting.deliver import write_documents
@@ -25,15 +25,12 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
     No key is needed, and nothing is asked. Raises ConfigError.
     """
     session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
-    lines = (_case(call, session.prepared.hide) for call in calls(session.prepared.plan.jobs))
+    hide = session.prepared.hide
+    texts = (json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) for call in calls(session.prepared.plan.jobs))
+    # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
+    lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
     if not output:
         return lines
     for failure in write_documents({output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged).values():
         raise ConfigError.at(failure, None, "name another file")
     return iter(())
-
-
-def _case(call: Call, hide: Hide) -> str:
-    """ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it."""
-    text = json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
-    return OLD.sub(r"#\\u0023", text) + "\n"

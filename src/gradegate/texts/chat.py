@@ -107,15 +107,6 @@ def _message(item: Any, understood: bool) -> Message:
     return Message(role, "\n".join(texts), tuple(images), written)
 
 
-def _converse(image: Mapping[str, Any]) -> str:
-    """An image of Bedrock's Converse: ``{"format", "source": {"bytes": base64}}``, whose bytes promptfoo takes as a data URI, too."""
-    source = image.get("source")
-    content = source.get("bytes") if isinstance(source, Mapping) else None
-    if not isinstance(content, str):
-        return ""
-    return content if content.startswith("data:") else f"data:image/{image.get('format') or 'png'};base64,{content}"
-
-
 def text_of(part: Mapping[str, Any]) -> str | None:
     """The text of a part that is one; Bedrock's Converse names no type."""
     return part["text"] if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str) else None
@@ -125,7 +116,12 @@ def image_of(part: Mapping[str, Any]) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
     kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):
-        return _converse(part["image"])
+        # Of Bedrock's Converse: {"format", "source": {"bytes": base64}}, whose bytes promptfoo takes as a data URI, too.
+        source = part["image"].get("source")
+        content = source.get("bytes") if isinstance(source, Mapping) else None
+        if not isinstance(content, str):
+            return ""
+        return content if content.startswith("data:") else f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
     if kind in ("image_url", "input_image"):
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""
