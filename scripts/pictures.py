@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page and terminal.
+"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page, terminal and README.
 
 usage: pictures.py [--check]     --check says whether what they show has changed since, and makes none
 """
@@ -50,7 +50,7 @@ SECONDS = re.compile(r"\d+\.\d s\b")
 def main(arguments: list[str]) -> int:
     """Write the pictures; gives the exit code."""
     pages = dict(sources())
-    digests = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, (html, *_) in pages.items()}
+    digests = {name: hashlib.sha256(html.replace(ROOT.as_uri(), "").encode()).hexdigest()[:16] for name, (html, *_) in pages.items()}
     if "--check" in arguments:
         kept = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
         stale = sorted(name for name in digests.keys() | kept.keys() if digests.get(name) != kept.get(name))
@@ -86,6 +86,8 @@ def sources() -> Iterator[tuple[str, tuple[str, str, int, int, str] | tuple[str,
     yield "report-head", (page, "", 940, 620)
     yield "report-case", (page, "#case-1", 940, 660)
     yield "terminal", (TERMINAL.format(recording()), "", 960, 0)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
+    yield "readme", (looks_on_github(readme), "", WIDE, 1200)
 
 
 def recording() -> str:
