@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,12 +16,11 @@ from gradegate.commands.epilog import FIRST, epilog
 from gradegate.commands.telling import complain, tell
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.registry import near, suggest
+from gradegate.registry import suggest
 from gradegate.reporting.streams import guard
 
-COMMANDS = tuple(
-    "init migrate run rerun merge validate cases view explain calibrate list schema action".split()
-)  # each a file of `commands/`
+# Each is a file of `commands/`.
+COMMANDS = tuple("init migrate run rerun merge validate cases view explain calibrate list schema action".split())
 
 
 def script() -> NoReturn:
@@ -55,7 +53,7 @@ def _main(argv: Sequence[str]) -> int:
             return MISTAKE
         if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
             cure = suggest(argv[0], COMMANDS) or "see gradegate --help"
-            complain(f"gradegate: there is no command `{argv[0]}` -> {cure}")
+            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
             return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
@@ -112,23 +110,30 @@ def _interrupted(error: KeyboardInterrupt) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that says a mistake in one line, with the nearest name and without the usage."""
+    """One that says a mistake in one line, with the nearest name and without the usage; a name is written whole."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
-            self.error(f"there is no option `{wrong}`" if wrong.startswith("-") else f"`{wrong}` is one argument too many", wrong)
+            cure = suggest(wrong, [name for name in self._option_string_actions if name.startswith("--")])
+            what = f"there is no option `{_shown(wrong)}`" if wrong.startswith("-") else f"`{_shown(wrong)}` is one argument too many"
+            self.error(f"{what} -> {cure}" if cure else what)
         return parsed, unknown
 
-    def error(self, message: str, wrong: str = "") -> NoReturn:
-        likely = near(wrong, [name for name in self._option_string_actions if name.startswith("--")])
-        cure = f'did you mean "{likely}"?' if likely else f"see {self.prog} --help"
-        if form := re.search(r"(?:invalid choice: (.*) \(choose from (.*)\)| is not (.*))$", message):  # argparse's words, and ours
-            message = message[: form.start()] + (f"{form[1]} is no choice" if form[1] else " cannot be used")
-            cure = "write " + (form[3] or "one of " + form[2].replace("'", ""))
-        complain(f"{self.prog}: {message.removeprefix('argument ')} -> {cure}")
+    def error(self, message: str) -> NoReturn:
+        help_ = "" if " -> " in message else f" -> see {self.prog} --help"
+        complain(f"{self.prog}: {_shown(message.removeprefix('argument '), 400)}{help_}")
         self.exit(MISTAKE)
+
+
+def _shown(text: str, most: int = 60) -> str:
+    from gradegate.reporting.visible import one_line
+
+    return one_line(text, most)
 
 
 def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -20,7 +20,8 @@ TEMPLATES = {
     "chatbot": "an assistant in a conversation",
 }
 PLACEHOLDER = f"openai:chat:{unknown_ids.PLACEHOLDER}"
-ACTION = f"{REPOSITORY}@{'0' * 40}"
+NO_COMMIT = "0" * 40  # where that of a release is to be written
+ACTION = f"{REPOSITORY}@{NO_COMMIT}"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")

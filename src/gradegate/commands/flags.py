@@ -70,8 +70,8 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
             group.add_argument(*option.flags, dest=option.field, action="store_true", default=None, help=_help(option))
         elif option.flags:
             form = "append" if option.kind.gather else "store"
-            kind: dict[str, Any] = {"metavar": option.metavar, "type": _reader(option)}
-            kind = {"choices": option.kind.choices} if option.kind.choices else kind
+            form_of_value = f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
+            kind: dict[str, Any] = {"metavar": form_of_value, "type": _reader(option)}
             parser.add_argument(*option.flags, dest=option.field, action=form, help=_help(option), **kind)
     if command in PLANNING:
         for names, (count, why) in NO_EFFECT.items():
@@ -93,7 +93,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         value = option.kind.read(text)
         if value is None:
-            raise argparse.ArgumentTypeError(f"{text!r} is not {option.kind.needs}")
+            raise argparse.ArgumentTypeError(f"{text!r} cannot be used -> write {option.kind.needs}")
         return value
 
     return read

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gradegate.commands.choices import NO_COMMIT
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.workspace import Workspace
@@ -42,11 +43,8 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
                     line = document.line_of(workflow, ["jobs", job_name, "steps", number, "uses"])
                     lines.append(f"{name}:{line}, job {job_name}:")
                     said, wrong = _told(root, workflow, job, step)
-                    wrong += (
-                        [f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros"]
-                        if uses.endswith(f"@{'0' * 40}")
-                        else []
-                    )
+                    if uses.endswith(f"@{NO_COMMIT}"):
+                        wrong.append(f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros")
                     lines += [f"  {title:10}{text}" for title, text in said]
                     problems += [f"{name}:{line}: {text}" for text in wrong]
     if not lines and not problems:

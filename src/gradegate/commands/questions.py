@@ -27,9 +27,8 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
         choices = replace(choices, template=template)
         if not choices.provider and template != "answers":
             question = f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
-            choices = replace(
-                choices, provider=_address(ask) if template == "application" else _model(question, PLACEHOLDER, ask, choices.live)
-            )
+            provider = _address(ask) if template == "application" else _model(question, PLACEHOLDER, ask, choices.live)
+            choices = replace(choices, provider=provider)
         if not choices.grader:
             choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live))
         usual = variables_of(next(iter(choices.asked.values())), "--provider") if choices.live and not choices.key else ()

@@ -66,9 +66,8 @@ def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[t
     except TooMuch as e:
         raise ConfigError.at(str(e), Origin(file, line), document.FEWER) from e
     except csv.Error as e:
-        raise ConfigError.at(
-            "not valid CSV: quotation marks do not pair, or a cell is too long", Origin(file, rows.line_num), "correct the quotes here"
-        ) from e
+        what = "not valid CSV: quotation marks do not pair, or a cell is too long"
+        raise ConfigError.at(what, Origin(file, rows.line_num), "correct the quotes here") from e
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
 

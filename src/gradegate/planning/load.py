@@ -179,9 +179,8 @@ def _default(folder: Path, named: str = "") -> Path:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
-    raise ConfigError.at(
-        f"there is no promptfooconfig.yaml {where}", None, "write one with `gradegate init`, or name yours: <--config FILE>"
-    )
+    cure = "write one with `gradegate init`, or name yours: <--config FILE>"
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)
 
 
 # --- assertions of the command line -------------------------------------------------------------------------------
