@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
@@ -159,17 +160,20 @@ def mistakes(hostile: Hostile) -> ConfigError:
     return ConfigError(*(Mistake(hostile.text(), Origin(hostile.text(), 3), hostile.text()) for _ in range(20)))
 
 
-def test_hostile_mistakes_command_no_runner_and_start_no_second_comment() -> None:
+def test_hostile_mistakes_command_no_runner_and_start_no_second_comment(tmp_path: Path) -> None:
     for seed in QUICK:
         said: list[str] = []
+        summary = tmp_path / str(seed)
         error = mistakes(Hostile(seed))
-        step = publish.Step(ActionSettings(Settings(), comment="off"), Event(), connect({}, ""), said.append)
+        step = publish.Step(
+            ActionSettings(Settings(environ={"GITHUB_STEP_SUMMARY": str(summary)}), comment="off"), Event(), connect({}, ""), said.append
+        )
         publish.publish_mistakes(step, error, 2)
         found = commands("\n".join(said))
-        assert [each.name for each in found] == ["error"] * 20 + ["warning"] * 2  # no file for summary and outputs
+        assert [each.name for each in found] == ["error"] * 20 + ["warning"]  # no file for outputs
         assert hiding("".join(each.data for each in found)) == []
         assert hiding("\n".join(said)) == []
-        check_markdown(publish._mistakes_text(error, step))
+        check_markdown(summary.read_text(encoding="utf-8"))
 
 
 def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
