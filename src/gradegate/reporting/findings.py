@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.reporting.plain import shown
+from gradegate.reporting.visible import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
 from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of, takes

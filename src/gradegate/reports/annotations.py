@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
-from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import clip, command, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
 from gradegate.values.changes import ChangeKind
 from gradegate.values.figures import many

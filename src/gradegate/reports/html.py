@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from gradegate.reporting import account, headline, wording
+from gradegate.reporting import account, wording
 from gradegate.reporting.account import provenance, saved
-from gradegate.reporting.browser import filled
+from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
 from gradegate.reporting.case_view import CaseView, took, view
-from gradegate.reporting.charts import histogram, shares
-from gradegate.reporting.choices import choices
-from gradegate.reporting.distribution import spreads
 from gradegate.reporting.failing import beside, flaky, is_fixed
 from gradegate.reporting.findings import Effect, effects
-from gradegate.reporting.page import in_order
+from gradegate.reporting.page import in_order, why
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
@@ -43,7 +40,7 @@ def render(decision: Decision, links: Links) -> Document:
     parts = filled(
         "report.html",
         decision=decision,
-        why=headline.why(decision, ruled=bool(decision.rules)),
+        why=why(decision, ruled=bool(decision.rules)),
         tested=_tested(decision),
         rules=in_order(decision.rules),
         counted=Counter,

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from junit_xml import TestCase, TestSuite
 
 from gradegate.reporting.account import provenance, saved, worth
-from gradegate.reporting.explain import explain, explain_grade
-from gradegate.reporting.failing import flaky
+from gradegate.reporting.failing import explain, explain_grade, flaky
 from gradegate.reporting.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reporting.findings import told as told_rows
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
