@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from operator import itemgetter
 from typing import Any
 
 from gradegate.access.hiding import excerpt
@@ -126,8 +127,13 @@ def claims(row: Row, grade: Grade) -> list[Claim]:
     if not found:
         return []
     sources = [(text, _words(text)) for text in _sentences(row, grade)]
-    listed = sorted([*found.values()][:_MOST], key=lambda claim: [*Holds].index(claim.holds) or 9)
-    return [replace(claim, near=_nearest(claim.text, sources)) for claim in listed]
+    listed = []
+    for claim in sorted([*found.values()][:_MOST], key=lambda claim: [*Holds].index(claim.holds) or 9):
+        words = _words(claim.text)
+        near = ((len(words & others) / max(1, len(words)), text) for text, others in sources)
+        share, text = max(near, key=itemgetter(0), default=(0.0, ""))  # the first of those that are as near
+        listed.append(replace(claim, near=text if share > _NEAR else ""))
+    return listed
 
 
 def _claims(evidence: Mapping[str, Any]) -> Iterator[Claim]:
@@ -159,16 +165,6 @@ def _sentences(row: Row, grade: Grade) -> list[str]:
         if left <= 0 or len(found) >= _SENTENCES:
             break
     return [*found][:_SENTENCES]
-
-
-def _nearest(claim: str, sources: Sequence[tuple[str, frozenset[str]]]) -> str:
-    words = _words(claim)
-    best, share = "", _NEAR
-    for text, others in sources:
-        alike = len(words & others) / max(1, len(words))
-        if alike > share:
-            best, share = text, alike
-    return best
 
 
 def _words(text: str) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, wording
@@ -13,7 +13,7 @@ from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
 from gradegate.reporting.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reporting.report import Links
-from gradegate.values.account import BaselineReport, DerivedMetric
+from gradegate.values.account import DerivedMetric
 from gradegate.values.changes import GUARD, GateChanges, done, guarded
 from gradegate.values.figures import many, read_replies
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult
@@ -248,23 +248,20 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
         return ""
     report = decision.run.baseline
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
-    lines = table(columns, (_cells(result, scope, report) for result in in_order(rules)))
+    cells = []
+    for result in in_order(rules):
+        signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
+        title = inline(wording.titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
+        of_base = [inline(wording.before(result, report))] if report else []
+        sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
+        cells.append([sign, title, inline(wording.measured(result)), *of_base, inline(wording.required(result))])
+    lines = table(columns, cells)
     taken = form.fit(lines, 10)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)
     more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
     folded = details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n" if shut or left else ""
     return "".join([*head, *shown]) + "\n" + folded
-
-
-def _cells(result: RuleResult, scope: Scope, report: BaselineReport | None) -> Iterator[str]:
-    signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
-    yield signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
-    yield inline(wording.titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
-    yield inline(wording.measured(result))
-    if report:
-        yield inline(wording.before(result, report))
-    yield inline(wording.required(result))
 
 
 def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
