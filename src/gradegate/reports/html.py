@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gradegate.reporting import account, wording
-from gradegate.reporting.account import provenance, saved
 from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
 from gradegate.reporting.case_view import CaseView, took, view
 from gradegate.reporting.failing import beside, flaky, is_fixed
@@ -18,8 +17,6 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
-_MOST_METRICS = 2000
-_MOST_SPREADS = 200
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
 
 
@@ -47,17 +44,13 @@ def render(decision: Decision, links: Links) -> Document:
         sections=_sections(decision),
         choices=choices(decision.run.rows, decision.rules),
         spreads=spreads(decision.run.rows),
-        most_spreads=_MOST_SPREADS,
         histogram=histogram,
         shares=shares,
         words=wording,
         flaky=flaky(decision.run.rows),
-        metrics=account,
-        most_metrics=_MOST_METRICS,
-        saved=saved,
+        account=account,
         took=took,
         beside=lambda case: "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0],  # for the filter
-        provenance=provenance,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
@@ -86,11 +79,10 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
     """What the gate asked, by label: configs with their descriptions, targets, graders."""
     run = decision.run
     files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
-    yield "Configs" if len(files) > 1 else "Config", [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
-    targets = list(dict.fromkeys(row.provider for row in run.rows))
-    yield "Targets" if len(targets) > 1 else "Target", targets
-    graders = list(dict.fromkeys(model.name for model in run.models if model.grades))
-    yield "Graders" if len(graders) > 1 else "Grader", graders
+    configs = [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
+    targets, graders = (row.provider for row in run.rows), (model.name for model in run.models if model.grades)
+    for label, names in (("Config", configs), ("Target", [*dict.fromkeys(targets)]), ("Grader", [*dict.fromkeys(graders)])):
+        yield f"{label}s" if len(names) > 1 else label, names
 
 
 REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))
