@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.files.bounds import MAX_HISTORY
-from gradegate.files.regular import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.results.mapping import written
 from gradegate.results.shape import VERSION, Version

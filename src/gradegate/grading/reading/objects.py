@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.errors import OffSchema, Unreadable
-from gradegate.files.jsonreader import TwiceError, unique
+from gradegate.files.document import TwiceError, unique
 from gradegate.texts import jsonobjects
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
