@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -252,3 +252,41 @@ def _by_threshold(grades: Sequence[Grade], threshold: float, of: str) -> tuple[O
         at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give" if errored else ""
         return Outcome.FAIL, f"the weighted mean {mean} is below the threshold {least} of the {of}{at_most}"
     return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")
+
+
+CODE = frozenset(("javascript", "python"))  # whose results may name scores of their own
+
+
+class NamedScore(NamedTuple):
+    """One score under a name, with its weight among those of the name; members of a set have that of their set, too."""
+
+    name: str
+    score: float
+    weight: float
+
+
+def named_scores(grades: Sequence[Grade]) -> Iterator[NamedScore]:
+    """As promptfoo's ``namedScores``, of the grades that are known; a metric wins over a returned score of its name."""
+    around = 1.0  # the weight of the set whose members come next
+    for grade in grades:
+        asserted = grade.assertion
+        weight = asserted.weight * (around if grade.inner else 1.0)
+        around = asserted.weight if asserted.is_set else around
+        if not is_known(grade) or grade.score is None:
+            continue
+        if grade.metric:
+            yield NamedScore(grade.metric, grade.score, weight)
+        if tells_scores(grade):
+            for name, score in grade.evidence.get("named_scores", {}).items():
+                if name != grade.metric:
+                    yield NamedScore(name, score, weight)
+
+
+def is_known(grade: Grade) -> bool:
+    """Whether the grade has a score that is its own."""
+    return grade.outcome is not Outcome.ERROR and not grade.unread
+
+
+def tells_scores(grade: Grade) -> bool:
+    """Whether its assertion may name scores of its own."""
+    return grade.assertion.type.removeprefix("not-") in CODE

@@ -13,11 +13,9 @@ from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.grading import rubric
-from gradegate.grading.reading import neutral_keys
 from gradegate.grading.reading import reply as replies_of
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.neutral_keys import Keys
-from gradegate.grading.reading.reply import Circumstances, Reading
+from gradegate.grading.reading.reply import Circumstances, Keys, Reading
 from gradegate.grading.rubric import Rubric
 from gradegate.http.parallel import gather
 from gradegate.replies.question import Question, apart, question
@@ -164,7 +162,7 @@ class Judge:
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
         config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
-        neutral = neutral_keys.NEUTRAL if provider.names_model else neutral_keys.NEUTRAL | neutral_keys.OF_PROGRAMS
+        neutral = replies_of.NEUTRAL if provider.names_model else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
         judged = (self.graded, str(self.vars.get("context") or ""))
         return replies_of.read(reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form))))
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import Scoring
-from gradegate.values.result import Verdict
+from gradegate.grading.grader import NoVerdict, Scoring, Transcript, Verdict
+from gradegate.values.conversation import IS_DATA, RAW
 
 SCORING = Scoring(above_zero=True, share=False)  # a number passes above 0, or from the threshold
 WANTED = "a boolean, a number, or `{pass, score, reason}`"
@@ -130,3 +129,34 @@ def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(parts, list | tuple):
         mapped["componentResults"] = [_camel(part) if isinstance(part, Mapping) else part for part in parts]
     return mapped
+
+
+def situation(transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
+
+    ``test`` is what the test says of itself: description, metadata, threshold.
+    """
+    usage, metadata = transcript.usage, told(transcript.metadata)
+    response = {
+        "output": transcript.answer,
+        "metadata": metadata,
+        "tokenUsage": {"total": usage.tokens, "prompt": usage.prompt_tokens, "completion": usage.completion_tokens},
+        **({} if usage.known_cost is None else {"cost": usage.known_cost}),
+        "latencyMs": round(usage.seconds * 1000),
+        "cached": usage.cached > 0,
+        "raw": transcript.metadata.get(RAW, transcript.output),
+    }
+    return {
+        "prompt": transcript.prompt,
+        "vars": transcript.vars,
+        "test": {**test, "vars": transcript.vars},
+        "provider": {"id": transcript.target, "label": transcript.target},
+        "providerResponse": response,
+        "metadata": metadata,
+        **({"config": config} if config else {}),
+    }
+
+
+def told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What the target returned beside the answer, without what gradegate notes there."""
+    return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}

@@ -20,7 +20,7 @@ from gradegate.files.nearest import absent
 from gradegate.files.trusted_files import Vouched
 from gradegate.files.workspace import Workspace, searched
 from gradegate.grading.grader import of_two
-from gradegate.grading.scalars import number
+from gradegate.grading.reading.form import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.processes.program import is_javascript
