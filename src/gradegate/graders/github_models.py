@@ -43,9 +43,8 @@ class GitHubString(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         answer, text = transcript.output.strip(), self.value
         low, part = answer.lower(), text.lower()
-        fits = {"contains": part in low, "starts_with": low.startswith(part), "ends_with": low.endswith(part)}.get(
-            self.match, answer == text
-        )
+        folded = {"contains": part in low, "starts_with": low.startswith(part), "ends_with": low.endswith(part)}
+        fits = folded.get(self.match, answer == text)
         said = f"{'fits' if fits else 'does not fit'}: {self.match.replace('_', ' ')}"
         return Verdict(float(fits), fits, f'the answer {said} "{text}"')
 

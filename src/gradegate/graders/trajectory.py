@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion
-from gradegate.grading.metrics.calls import KINDS, Step, matches, named_in, steps
+from gradegate.grading.metrics.calls import KINDS, Step, matches, steps
 from gradegate.grading.numbers import Bounds, Count, beyond, listed
 
 
@@ -68,7 +68,7 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
     evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(float(passed), passed, f"{reason}; called: {named_in(called)}", evidence)
+    return Verdict(float(passed), passed, f"{reason}; called: {', '.join(map(str, called)) or 'none'}", evidence)
 
 
 @assertion("trajectory:tool-used")

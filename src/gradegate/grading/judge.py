@@ -109,7 +109,9 @@ class Judge:
                 if len(replies) > self.reask:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
                     raise NoVerdict(self._missing(str(e), replies, off_schema=off_schema), texts) from e
-                again = f"That reply cannot be used: {e}. {_literally(form)}"
+                named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
+                literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
+                again = f"That reply cannot be used: {e}. {literally}"
                 messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
                 schema = form.schema  # under a prompt of the user's, too
             else:
@@ -205,10 +207,3 @@ class Judge:
             at = f"{provider.name} at {provider.host}" if provider.host else provider.name
             cure = f". {at} ignores the schema: set `structured: requested` on the grader"
         return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"
-
-
-def _literally(form: Form[Any]) -> str:
-    """The form that the second ask states."""
-    named = ", ".join(f"`{key}`" for key in form.keys)
-    plural = "keys" if len(form.keys) > 1 else "key"
-    return f"Reply with the JSON object alone, with the {plural} {named}; its first character is {{ and its last is }}"

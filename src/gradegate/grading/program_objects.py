@@ -47,12 +47,14 @@ def broken(reason: str) -> Verdict:
 
 
 def script_verdict(value: Any) -> Verdict:
-    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case.
-
-    Raises NoVerdict.
-    """
-    if isinstance(value, str):
-        value = _read(value)
+    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case. Raises NoVerdict."""
+    if isinstance(value, str):  # `true`, `false`, a number, or a JSON object
+        word = value.strip().lower()
+        try:
+            read = json.loads(word if word in ("true", "false") else value)
+        except (ValueError, RecursionError):
+            read = None
+        value = read if isinstance(read, int | float | dict) else value
     if isinstance(value, Mapping):
         value = _camel(value)
     return verdict(value, "it returned nothing (None)")
@@ -72,33 +74,25 @@ def kind(value: Any) -> str:
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
-    parts, named = value.get("componentResults"), value.get("namedScores")
-    evidence: dict[str, Any] = {}
+    parts, scores, evidence = value.get("componentResults"), value.get("namedScores"), dict[str, Any]()
     if parts is not None:
         if not isinstance(parts, list | tuple):
             raise NoVerdict("it returned an object whose `componentResults` is not a list")
-        evidence["components"] = [_component(part) for part in parts[:MAX_COMPONENTS]]
-    if named is not None:
-        evidence["named_scores"] = _named(named)
+        evidence["components"] = []
+        for part in parts[:MAX_COMPONENTS]:
+            if not isinstance(part, Mapping):
+                raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
+            found = verdict({"reason": "", **part})
+            evidence["components"].append({"pass": found.passed, "score": found.score, "reason": found.reason})
+    if scores is not None:
+        if not isinstance(scores, Mapping):
+            raise NoVerdict("it returned an object whose `namedScores` is not an object")
+        evidence["named_scores"] = {}
+        for name, score in list(scores.items())[:MAX_COMPONENTS]:
+            if isinstance(score, bool) or not isinstance(score, int | float):
+                raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
+            evidence["named_scores"][str(name)] = _finite(score, "a named score")
     return evidence
-
-
-def _component(part: Any) -> dict[str, Any]:
-    if not isinstance(part, Mapping):
-        raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
-    found = verdict({"reason": "", **part})
-    return {"pass": found.passed, "score": found.score, "reason": found.reason}
-
-
-def _named(scores: Any) -> dict[str, float]:
-    if not isinstance(scores, Mapping):
-        raise NoVerdict("it returned an object whose `namedScores` is not an object")
-    named = {}
-    for name, score in list(scores.items())[:MAX_COMPONENTS]:
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
-        named[str(name)] = _finite(score, "a named score")
-    return named
 
 
 def _finite(number: float, what: str) -> float:
@@ -109,18 +103,6 @@ def _finite(number: float, what: str) -> float:
     if not math.isfinite(score):
         raise NoVerdict(f"{what} that it returned is {'not a number' if math.isnan(score) else 'infinite'}")
     return score
-
-
-def _read(text: str) -> Any:
-    """Text of a script: ``true``, ``false``, a number, or a JSON object."""
-    known = {"true": True, "false": False}.get(text.strip().lower())
-    if known is not None:
-        return known
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return read if isinstance(read, int | float | dict) else text
 
 
 def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
