@@ -19,7 +19,7 @@ from gradegate.files import document
 from gradegate.files.trusted_files import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.grading.grader import of_two
-from gradegate.grading.scalars import number
+from gradegate.grading.reading.form import number
 from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.processes.program import is_javascript

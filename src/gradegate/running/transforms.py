@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.errors import NoVerdict
 from gradegate.files.bounds import READ, TooMuch
-from gradegate.grading.situation import told
+from gradegate.grading.program_objects import told
 from gradegate.planning.job import Job
 from gradegate.running.replies import emptiness
 from gradegate.texts.code import of_transform
