@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 
-from gradegate.deciding.history import Counted, Prior, count, cut, mean_share
+from gradegate.deciding.votes import Counted, Prior, count, cut, mean_share
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
