@@ -185,9 +185,9 @@ def turn(number: int, opinions: int) -> int:
 def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None) -> Standing:
     """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks; with a ``prior`` by those of earlier runs.
 
-    A first ERROR stays one. With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of two graders that
-    are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged by the same
-    rule: let FAIL stand for the side that has to lead by more.
+    A first ERROR stays one. With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of
+    two graders that are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged
+    by the same rule: let FAIL stand for the side that has to lead by more.
     """
     fails, passes, errors = (outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR))
     if prior is not None:
