@@ -10,8 +10,7 @@ import yaml
 from gradegate.asking.provider import Provider
 from gradegate.deciding.chances import lead
 from gradegate.deciding.gate import decide
-from gradegate.deciding.history import Prior, count, cut, mean_share
-from gradegate.deciding.votes import Standing, standing
+from gradegate.deciding.votes import Prior, Standing, count, cut, mean_share, standing
 from gradegate.planning.plan import build_client
 from gradegate.running.histories import Histories
 from gradegate.running.run import run

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gradegate.deciding.blame import blamed
+from gradegate.deciding.gate import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
 from gradegate.values.account import AskedModel, DerivedMetric

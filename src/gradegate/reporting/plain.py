@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.jsonable import plain
+from gradegate.results.mapping import plain
 
 
 def shown(value: Any, indent: int | None = None) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gradegate.base.pairing import beside, pair, report, stated
-from gradegate.deciding.pace import increases
-from gradegate.deciding.regressions import is_old
+from gradegate.deciding.regressions import increases, is_old
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound

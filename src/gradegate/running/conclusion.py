@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from gradegate import __version__
+from gradegate.deciding.agreement import remarks, report
 from gradegate.deciding.runs import stated
-from gradegate.deciding.sentinels import remarks, report
 from gradegate.planning.job import Plan
 from gradegate.results.earlier_run import together
 from gradegate.running.askable import Askable

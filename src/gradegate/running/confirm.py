@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.deciding.history import Prior
 from gradegate.deciding.runs import stated
-from gradegate.deciding.votes import Standing, doubts, undone
+from gradegate.deciding.votes import Prior, Standing, doubts, undecided
 from gradegate.deciding.waves import Opened, Waves
 from gradegate.deciding.waves import Place as Grades
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
@@ -145,7 +144,7 @@ class Confirming:
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(number, {position: undone(grade, f"failed, and was not re-asked: {why}")})
+            self._change(number, {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)})
             self._state([number])
         for number in self._open:
             left, answer = dict(self._left(number)), self._answers[number]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
-from gradegate.deciding.chances import expected_reasks, most_reasks
-from gradegate.deciding.history import MOST_ASKS
+from gradegate.deciding.chances import expected_reasks
+from gradegate.deciding.votes import MOST_ASKS
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable, mode_of
@@ -70,7 +70,8 @@ def estimate(plan: Plan) -> Estimate:
     spare = [_grading(bound, len(job.text), unpriced, 1) for job, _ in sentinels for binding in job.assertions for bound in binding.bounds]
     noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
     expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
-    most = sum(most_reasks(grades[suite] - with_history[suite], askable.lead(suite).votes) for suite in noises)
+    # A grade is asked at most three times the lead, the first ask included.
+    most = sum((grades[suite] - with_history[suite]) * (3 * askable.lead(suite).votes - 1) for suite in noises)
     most += with_history.total() * (MOST_ASKS - 1)
     each = again / askable.grades if askable.grades else 0.0
     usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most + sum(cost for _, cost in spare))

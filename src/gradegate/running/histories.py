@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 
-from gradegate.deciding.history import Counted, Prior, count, cut, mean_share
+from gradegate.deciding.votes import Counted, Prior, count, cut, mean_share
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
-from gradegate.results.history_file import history_lines
+from gradegate.results.file import history_lines
 from gradegate.running.askable import Askable, mode_of
 from gradegate.values.account import Made
 from gradegate.values.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gradegate.base.pairing import pair
-from gradegate.deciding.history import factor_chances
-from gradegate.deciding.power import Chances, of_case, of_grade, of_runs, power, room, stands
+from gradegate.deciding.chances import Chances, lead_reached, of_case, of_grade, of_runs, power, room
 from gradegate.deciding.runs import of_rule
+from gradegate.deciding.votes import factor_chances
 from gradegate.deciding.waves import parts_of
 from gradegate.errors import Origin
 from gradegate.grading.conclude import Binding
@@ -92,7 +92,7 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_sha
     failing, used = 0, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
-    stand = stands(noise, votes) if rule.beside_base else 1.0
+    stand = lead_reached(1 - noise, votes) if rule.beside_base else 1.0
     for it in answers:
         runs = of_rule(rule, it.job.needs) if it.job.needs else None
         for unit in _units(rule, it, runs):

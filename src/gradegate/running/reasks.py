@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradegate.deciding.chances import Lead
-from gradegate.deciding.history import Prior
-from gradegate.deciding.votes import Standing, concluded, standing, turn
+from gradegate.deciding.votes import Prior, Standing, concluded, standing, turn
 from gradegate.grading.conclude import Bound, error
 from gradegate.http.parallel import gather
 from gradegate.planning.job import Job

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gradegate.deciding.votes import undone
+from gradegate.deciding.votes import undecided
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.grading.conclude import Binding, BoundSet, missing, unjudged
 from gradegate.planning.identity import identity
@@ -95,7 +95,9 @@ def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> 
     """The row as if none of the assertions that ``which`` takes had been graded any more; those of a set are taken one by one."""
     sets = ((binding,) if isinstance(binding, BoundSet) else () for binding in job.assertions)
     taken = [which(it) for whole, binding in zip(sets, job.assertions, strict=True) for it in (*whole, *binding.bounds)]
-    grades = tuple(replace(undone(grade, why), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True))
+    grades = tuple(
+        replace(undecided(grade, why, undone=True), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True)
+    )
     outcome, score, reason = concluded(job.case, grades)
     return replace(row, grades=grades, outcome=outcome, score=score, reason=reason)
 

@@ -14,7 +14,7 @@ from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
-from gradegate.results.jsonable import plain
+from gradegate.results.mapping import plain
 from gradegate.values.figures import figure, many, percent, percents, spent
 from gradegate.values.result import Outcome
 
