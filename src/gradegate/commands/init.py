@@ -63,7 +63,7 @@ def _ask(question: str) -> str:
 def _from_pr(given: Mapping[str, str]) -> int:
     from gradegate.commands.outlook import outlook
     from gradegate.files.checkout import repository_of
-    from gradegate.reporting.commands import harmless
+    from gradegate.reporting.visible import harmless
 
     if given:
         name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"

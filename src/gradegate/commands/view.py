@@ -58,8 +58,7 @@ def _replaceable(page: Path) -> None:
 
 def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
     from gradegate.access.environment import Environment, sealing
-    from gradegate.reporting.deliver import check_outputs, write
-    from gradegate.reporting.places import check_inputs, places
+    from gradegate.reporting.deliver import check_inputs, check_outputs, places, write
 
     cwd = here()
     if not output.endswith(".html"):

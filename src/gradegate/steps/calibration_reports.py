@@ -10,9 +10,8 @@ from typing import Any
 
 from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.errors import ConfigError, Mistake
-from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Document, Sink
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import clip, harmless, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
 from gradegate.results.mapping import plain
 from gradegate.values.figures import figure, many, percent, percents, spent

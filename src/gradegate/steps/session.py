@@ -21,8 +21,7 @@ from gradegate.deciding.gate import decide, withheld
 from gradegate.files.plain_files import Place
 from gradegate.planning.cache import remembered
 from gradegate.processes import pool as programs
-from gradegate.reporting.deliver import check_outputs, render, write, write_documents
-from gradegate.reporting.places import check_inputs, places
+from gradegate.reporting.deliver import check_inputs, check_outputs, places, render, write, write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Links, Sink
 from gradegate.running.conclusion import nothing_asked
