@@ -20,8 +20,7 @@ from gradegate.reporting.redact import conceal
 from gradegate.results.jsonable import plain
 from gradegate.results.mapping import At, line, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
-from gradegate.running.base_grades import Regrading
-from gradegate.running.reasks import Asking
+from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
