@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.running.replies import is_blank
+from gradegate.running.transforms import is_blank
 
 BLANK = [
     "",

@@ -5,7 +5,7 @@ import pytest
 from gradegate.asking.finish import ended
 from gradegate.errors import ProviderError
 from gradegate.files.bounds import MAX_BODY, READ
-from gradegate.running import replies
+from gradegate.running import transforms
 from gradegate.values.conversation import Reply
 
 WHOLE = "stop end_turn stop_sequence completed COMPLETE FINISHED end eos tool_calls tool_use function_call length max_tokens".split()
@@ -19,7 +19,7 @@ def anew():
 
 @pytest.mark.parametrize("word", [*WHOLE, *SPELLED])
 def test_known_words_end_an_answer_however_they_are_spelled(word):
-    replies.check(Reply("hi", finish_reason=word), "app")
+    transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize(
@@ -39,23 +39,23 @@ BROKEN = (
 @pytest.mark.parametrize("word", FILTERED)
 def test_a_filter_gives_no_answer(word):
     with pytest.raises(ProviderError, match="a content filter stopped the answer"):
-        replies.check(Reply("hi", finish_reason=word), "app")
+        transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize("word", BROKEN)
 def test_any_other_word_is_said_and_is_no_end(word):
     with pytest.raises(ProviderError, match=f"did not finish its answer .finish reason {word.lower()}"):
-        replies.check(Reply("hi", finish_reason=word), "app")
+        transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u3164", "\u2800", "\ufe0f", "\x1b[31m\x1b[0m"])
 def test_what_nobody_sees_is_no_answer_unless_it_calls_tools(text):
     with pytest.raises(ProviderError, match="empty text"):
-        replies.check(Reply(text), "app")
-    replies.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
+        transforms.check(Reply(text), "app")
+    transforms.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
 
 
 def test_one_answer_has_a_limit():
-    replies.check(Reply("x" * MAX_BODY), "app")
+    transforms.check(Reply("x" * MAX_BODY), "app")
     with pytest.raises(ProviderError, match="more than 4 Mi characters"):
-        replies.check(Reply("x" * (MAX_BODY + 1)), "app")
+        transforms.check(Reply("x" * (MAX_BODY + 1)), "app")

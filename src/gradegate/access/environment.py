@@ -140,13 +140,19 @@ class Environment:
     @property
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
-        head, branch, name = self.variables.get("GITHUB_REF", "").partition("refs/heads/")
-        if self.event not in OWN or head or not branch or not name:
-            return False
-        try:  # a schedule runs there alone, and has no repository in its payload
-            return self.event == "schedule" or bool(self._payload()["repository"]["default_branch"] == name)
+        name = self.default_branch
+        return self.event in OWN and name != "" and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
+
+    @property
+    def default_branch(self) -> str:
+        """The name of the repository's default branch; empty where the event does not say it."""
+        if self.event == "schedule":  # runs there alone, and has no repository in its payload
+            return self.variables.get("GITHUB_REF", "").removeprefix("refs/heads/")
+        try:
+            name = self._payload()["repository"]["default_branch"]
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return False
+            return ""
+        return name if isinstance(name, str) else ""
 
     @property
     def is_trusted(self) -> bool:

@@ -18,7 +18,7 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.files import document
 from gradegate.files.plain_files import Place, create
 from gradegate.reporting.visible import one_line
-from gradegate.running.run import run
+from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare
 from gradegate.values.conversation import Reply, Request
 from gradegate.values.result import Outcome
@@ -39,7 +39,7 @@ def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Pla
         job = replace(job, target=copy(job.target))  # which may be a grader, too, and is recorded apart
         graders = {id(model): model for binding in job.assertions for bound in binding.bounds for model in bound.models.values()}
         answered, *graded = map(_listen, (job.target, *graders.values()))
-        (row,) = run(replace(prepared.plan, jobs=(job,), policies=(), powers=()), prepared.client, reask=1).rows
+        (row,) = Run(replace(prepared.plan, jobs=(job,), policies=(), powers=()), prepared.client, reask=1).result().rows
     failures = [grade for grade in row.grades if grade.outcome is Outcome.ERROR]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
