@@ -1,4 +1,4 @@
-"""The share of an expected answer that the context holds."""
+"""The scenes of graders: of each, the YAML that has its name."""
 
 from support.scenes import scenes
 
