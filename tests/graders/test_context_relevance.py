@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.metrics.quotations import Quotations, units
+from gradegate.grading.metrics.context import Quotations, units
 from support.scenes import scenes
 
 test_a_scene = scenes(__file__)

@@ -4,8 +4,7 @@ import pytest
 
 from gradegate.asking.finish import ended
 from gradegate.errors import ProviderError
-from gradegate.files import amounts
-from gradegate.files.bounds import MAX_BODY
+from gradegate.files.bounds import MAX_BODY, READ
 from gradegate.running import replies
 from gradegate.values.conversation import Reply
 
@@ -15,7 +14,7 @@ SPELLED = ["", " ", "Stop", "END_TURN", "end-turn", "endTurn", "end turn", "TOOL
 
 @pytest.fixture(autouse=True)
 def anew():
-    amounts.start_anew()
+    READ.start_anew()
 
 
 @pytest.mark.parametrize("word", [*WHOLE, *SPELLED])

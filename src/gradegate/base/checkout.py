@@ -11,7 +11,7 @@ from pathlib import Path
 from gradegate.base.snapshot import GateSnapshot, snapshots
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.checkout import head_of, repository_of
-from gradegate.files.regular import UnusableError
+from gradegate.files.plain_files import UnusableError
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Other, Plan

@@ -16,8 +16,7 @@ import yaml
 from gradegate.asking.provider import Provider
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files import document
-from gradegate.files.creating import create
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place, create
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import run
 from gradegate.steps.preparation import prepare

@@ -10,8 +10,7 @@ from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, 
 from gradegate.commands.outlook import runner
 from gradegate.commands.questions import Ask, completed, variables_of
 from gradegate.commands.starter_files import CONFIG, Ground, files, ground
-from gradegate.files.creating import check_free, create
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place, check_free, create
 from gradegate.steps.preparation import prepare_without_keys
 from gradegate.values.settings import Settings, graders
 

@@ -15,7 +15,7 @@ from gradegate.commands.telling import here, say
 from gradegate.deciding.exit import PASS
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.checkout import repository_of
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.plain_files import Place, replacing
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.values.figures import many
 

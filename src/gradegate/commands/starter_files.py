@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from gradegate.commands.choices import ACTION, Choices
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import repository_of
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")

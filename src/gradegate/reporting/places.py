@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place
 
 _ELSEWHERE = "name a file inside the workspace"
 

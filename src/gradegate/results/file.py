@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
-from gradegate.files.regular import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline, together
 from gradegate.results.mapping import value, written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gradegate.grading.names import is_known, named_scores, tells_scores
+from gradegate.grading.conclude import is_known, named_scores, tells_scores
 from gradegate.texts.formulas import CONSTANTS, COUNT, Working, working
 from gradegate.texts.script import ScriptError
 from gradegate.values.account import DerivedMetric

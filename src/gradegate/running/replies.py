@@ -9,8 +9,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.finish import WORDS, ended
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.amounts import READ, TooMuch
-from gradegate.files.bounds import MAX_BODY, MIB
+from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.reading.peel import is_reasoning
 from gradegate.values.conversation import Reply
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from gradegate.errors import NoVerdict
 from gradegate.grading import program_objects
-from gradegate.grading.conclude import Conclusion, conclude_case
-from gradegate.grading.names import named_scores
+from gradegate.grading.conclude import Conclusion, conclude_case, named_scores
 from gradegate.texts.code import of_scoring
 from gradegate.texts.script import ScriptError
 from gradegate.values.figures import many

@@ -9,8 +9,8 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import NoVerdict
-from gradegate.files.amounts import READ, TooMuch
-from gradegate.grading.situation import told
+from gradegate.files.bounds import READ, TooMuch
+from gradegate.grading.program_objects import told
 from gradegate.planning.job import Job
 from gradegate.running.replies import emptiness
 from gradegate.texts.code import of_transform

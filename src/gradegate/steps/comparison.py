@@ -12,7 +12,7 @@ from gradegate.base.pairing import remarks
 from gradegate.base.snapshot import snapshots
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of
-from gradegate.files.regular import UnusableError
+from gradegate.files.plain_files import UnusableError
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Plan

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import jsonlines
+from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.grading.grader import GRADERS
 from gradegate.planning.job import Job, Plan
@@ -72,14 +72,14 @@ def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
 
 def agreement(content: bytes, name: str) -> float | None:
     """The share of labels that the grader agreed with, where the first line of a file says it."""
-    rows, _ = jsonlines.readable(content, name)
+    rows, _ = document.readable_lines(content, name)
     share = rows[0].get("agreement") if rows else None
     return share if isinstance(share, float) or type(share) is int else None
 
 
 def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
-    rows, found = jsonlines.readable(content, name)
+    rows, found = document.readable_lines(content, name)
     labels = []
     for row in rows[1:] if rows and rows[0].keys() == {"agreement"} else rows:
         origin = Origin(name, row.line)

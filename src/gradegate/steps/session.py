@@ -18,7 +18,7 @@ from gradegate.access.environment import sealing
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.asking import ready
 from gradegate.deciding.gate import decide, withheld
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place
 from gradegate.planning.cache import remembered
 from gradegate.processes import pool as programs
 from gradegate.reporting.deliver import check_outputs, render, write, write_documents
