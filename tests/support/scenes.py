@@ -35,7 +35,7 @@ import yaml
 
 from gradegate import cli
 from gradegate.processes.evaluate import begin
-from support.cells import at, differences
+from support.cells import MISSING, at, differences
 from support.conversations import Script
 from support.each import tables
 from support.graded import models
@@ -170,11 +170,14 @@ def write(path: Path, content: Any) -> None:
 
 
 def edit(path: Path, values: Mapping[str, Any]) -> None:
-    """Put values at paths of a JSON file."""
+    """Put values at paths of a JSON file; `(missing)` takes away what is there."""
     whole = json.loads(path.read_text())
     for place, value in values.items():
         *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
-        functools.reduce(operator.getitem, steps, whole)[last] = value
+        inside = functools.reduce(operator.getitem, steps, whole)
+        inside[last] = value
+        if value == MISSING:
+            del inside[last]
     path.write_text(json.dumps(whole))
 
 
