@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.visible import outline, shown, spread
-from gradegate.results.jsonable import finite, plain
+from gradegate.results.mapping import finite, plain
 from support.each import each
 
 VALUES = st.recursive(

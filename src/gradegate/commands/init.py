@@ -42,22 +42,19 @@ def run(args: argparse.Namespace) -> int:
         return _from_pr(given)
     from gradegate.commands.first_gate import begin
 
-    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    ask = _ask if on_terminal and not args.yes else None
+    def ask(question: str) -> str:
+        print(question, end="", flush=True)  # on standard output; `input` would have it on standard error
+        return input()
+
+    asking = ask if sys.stdin.isatty() and sys.stdout.isatty() and not args.yes else None
     try:
-        for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=ask):
+        for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=asking):
             say(line)
     except ProviderError as e:
         cure = "check the key and the address (a variable such as OPENAI_BASE_URL), use another --grader, or init without --live"
         complain(f"{e} -> nothing was written; {cure}")
         return MISTAKE if e.trouble is Trouble.SETUP else INCONCLUSIVE
     return PASS
-
-
-def _ask(question: str) -> str:
-    """A line that is typed. The question goes to standard output; ``input`` would have it on standard error."""
-    print(question, end="", flush=True)
-    return input()
 
 
 def _from_pr(given: Mapping[str, str]) -> int:

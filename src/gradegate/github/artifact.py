@@ -25,7 +25,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.access.environment import OWN
 from gradegate.files.bounds import MAX_BASELINE, MIB
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn

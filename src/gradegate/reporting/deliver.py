@@ -10,7 +10,7 @@ from pathlib import Path
 from gradegate.access.environment import Environment
 from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.plain_files import Place, replacing
 from gradegate.reporting.report import REPORTS, Document, Links, Report
 from gradegate.values.result import Decision
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.jsonable import plain
+from gradegate.results.mapping import plain
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"

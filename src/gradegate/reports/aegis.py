@@ -13,7 +13,7 @@ from typing import Any
 from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.aegis_assertions import SHORTNAMES
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.results.jsonable import encodable, finite, plain
+from gradegate.results.mapping import encodable, finite, plain
 from gradegate.values.result import Decision, Grade, Outcome, Row
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}

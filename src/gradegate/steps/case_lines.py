@@ -14,7 +14,7 @@ from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import OLD
-from gradegate.results.jsonable import plain
+from gradegate.results.mapping import plain
 from gradegate.steps.session import Session
 from gradegate.values.settings import Settings
 
