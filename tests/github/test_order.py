@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from gradegate.github import sticky
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
-from gradegate.github.stamp import Stamp, read_stamp, stamp
-from gradegate.github.sticky import Left, Posted, When, upsert_comment
+from gradegate.github.sticky import Left, Posted, Stamp, When, read_stamp, stamp, upsert_comment
 from support.each import each
 from support.fake_github import FakeGitHub, Seen
 from support.patience import PATIENCE

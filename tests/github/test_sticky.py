@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from gradegate import __version__
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
-from gradegate.github.stamp import Stamp
-from gradegate.github.sticky import Posted, Refused, When, upsert_comment
+from gradegate.github.sticky import Posted, Refused, Stamp, When, upsert_comment
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.checkout import head_of, repository_of
-from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
-from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import connect
 from gradegate.github.dependencies import Filter
-from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
+from gradegate.github.pull_request import approval, with_pull_request
+from gradegate.github.workflow import Ending
 from gradegate.reporting.redact import at_door
 from gradegate.reporting.visible import harmless
 from gradegate.running.progress import progress

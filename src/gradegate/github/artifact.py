@@ -26,7 +26,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 from gradegate.access.environment import OWN
 from gradegate.files.bounds import MAX_BASELINE, MIB
 from gradegate.files.plain_files import Place, replacing
-from gradegate.github.client import GitHub, Never, as_json, patiently, said
+from gradegate.github.client import GitHub, Never, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reporting.deliver import render
@@ -205,11 +205,7 @@ class _Source:
         return packed
 
     def _read(self, address: str) -> Any:
-        answer = self.github.send("GET", address)
-        if answer.status != 200:
-            cure = "give the job `permissions: actions: read` and `contents: read`"
-            raise Never(f"the runs of the default branch cannot be read ({answer.status}: {said(answer)}); {cure}")
-        return as_json(answer)
+        return self.github.read_json(address, "the runs of the default branch", "actions: read` and `contents: read")
 
 
 def unpack(packed: bytes, folder: Path) -> None:

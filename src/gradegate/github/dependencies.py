@@ -17,8 +17,8 @@ from gradegate.files.kinds import runs_code
 from gradegate.files.trusted_files import Vouched, ways
 from gradegate.files.workspace import searched
 from gradegate.github.client import GitHub
-from gradegate.github.diff import Changed, changed_files
 from gradegate.github.event import Event
+from gradegate.github.pull_request import Changed, changed_files
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.reporting.visible import one_line
 from gradegate.steps.preparation import Prepared

@@ -1,7 +1,14 @@
-"""What the action's inputs say: ``INPUT_*`` of the environment as the settings of a run, and what the action does around it."""
+"""What the action's inputs say: ``INPUT_*`` of the environment as the settings of a run, and what the action does around it.
+
+The action's script hands over two variables: the inputs and the environment of the workflow's step, as JSON. A composite action is
+given no ``INPUT_*`` by the runner, and may not tell the step's own variables from those of the machine; the contexts ``inputs`` and
+``env`` can (actions/runner, CompositeActionHandler), unknown inputs among them.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +19,8 @@ from gradegate.github import promptfoo_inputs
 from gradegate.github.artifact import FILES
 from gradegate.options import SWITCH, Option
 from gradegate.registry import suggest
+from gradegate.reporting.visible import one_line
+from gradegate.results.mapping import encodable
 from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
@@ -111,3 +120,35 @@ class _Inputs:
 
 def _mistake(name: str, text: str, cure: str) -> Mistake:
     return Mistake(f"the input `{name}` is {text!r}", None, cure)
+
+
+INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
+# What steers this process or the runner is not the step's to set.
+_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
+
+
+def handed(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment as a container action has it. Raises ConfigError where the script handed over something else."""
+    inputs, variables = _variables(environ, INPUTS), _variables(environ, ENV)
+    own = {name: value for name, value in environ.items() if name not in (INPUTS, ENV)}
+    given = {name: value for name, value in variables.items() if not _CLOSED.fullmatch(name)}
+    spelled = {f"INPUT_{name.replace(' ', '_').upper()}": value for name, value in inputs.items()}
+    return {**own, **given, **spelled}
+
+
+def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
+    text = environ.get(name, "")
+    try:
+        values = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise ConfigError.at(f"{name} is not a JSON object of texts", None, "leave it to action.yml, which sets it")
+    # What the system takes for a variable; what a workflow passes on from an event may hold any sign.
+    unfit = (key for key, text in values.items() if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text)
+    wrong = next(unfit, None)
+    if wrong is not None:
+        where = "`with`" if name == INPUTS else "`env`"
+        what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
+        raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
+    return values

@@ -14,10 +14,9 @@ from gradegate.access.hiding import Hide, excerpt
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
-from gradegate.github.ending import MISTAKEN
 from gradegate.github.event import Event, links
-from gradegate.github.stamp import stamp
-from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
+from gradegate.github.sticky import Left, Posted, Refused, When, stamp, upsert_comment
+from gradegate.github.workflow import MISTAKEN
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.findings import fingerprint
 from gradegate.reporting.page import bare
