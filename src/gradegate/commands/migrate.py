@@ -26,7 +26,7 @@ from gradegate.files.edits import Edits, Remarked
 from gradegate.files.plain_files import Place, replacing
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
-from gradegate.github.promptfoo_inputs import VARIABLES, moved
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH
 from gradegate.planning.grader_options import option_names
@@ -177,8 +177,8 @@ class Migration:
         elif rights and action.comment != "off" and rights["pull-requests"] != "write":
             self._tell(("the job may not write to pull requests, so no comment is posted", edits.origin(where), _COMMENT))
         for level in ([], place[:2], place):
-            decides = sorted(VARIABLES.keys() & _at(workflow, *level, "env").keys())
-            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), VARIABLES[it]) for it in decides))
+            decides = sorted(PROMPTFOO_VARIABLES.keys() & _at(workflow, *level, "env").keys())
+            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), PROMPTFOO_VARIABLES[it]) for it in decides))
         if "pull_request_target" in str(workflow.get("on")):
             self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
         self.left += [replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes]

@@ -150,8 +150,13 @@ class _Source:
 
     def newest(self) -> tuple[bytes, str]:
         """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
+        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
+        found: list[_Run] = []
+        for event in OWN:  # each is asked for by itself, so that runs of pull requests leave no run out
+            query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
+            found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
-        for run in self._runs():
+        for run in sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id):
             listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")["artifacts"]
             own = (it for it in map(_Artifact.model_validate, listed) if it.name == self.name)
             artifact = max(own, key=lambda it: it.id, default=None)  # of several attempts the last
@@ -163,16 +168,6 @@ class _Source:
             else:
                 return self._packed(artifact, origin), origin
         raise _NothingError("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
-
-    def _runs(self) -> list[_Run]:
-        """Runs of the workflow, newest first. Each event is asked for by itself, so that runs of pull requests leave no run out."""
-        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
-        branch = quote(self.branch, safe="")
-        found: list[_Run] = []
-        for event in OWN:
-            reply = self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}")
-            found += map(_Run.model_validate, reply["workflow_runs"])
-        return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from urllib.parse import quote
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
@@ -20,13 +20,9 @@ _READS = "pull-requests: read` or `write"
 # says which open pull request has that commit as its head. `workflow_run.pull_requests` is empty for forks.
 
 
-class _Head(BaseModel):
-    sha: str
-
-
 class _Listed(BaseModel):
     number: int
-    head: _Head
+    sha: str = Field(validation_alias=AliasPath("head", "sha"))
 
 
 def with_pull_request(github: GitHub, event: Event) -> Event:
@@ -43,7 +39,7 @@ def with_pull_request(github: GitHub, event: Event) -> Event:
     except (Never, ValidationError) as e:
         why = e if isinstance(e, Never) else "GitHub's list of pull requests cannot be read"
         return replace(event, problem=f"gradegate cannot look for the pull request of the first stage: {why}")
-    numbers = [pull.number for pull in pulls if pull.head.sha == stage.sha]
+    numbers = [pull.number for pull in pulls if pull.sha == stage.sha]
     if len(numbers) != 1:
         why = "no open pull request has" if not numbers else "several open pull requests have"
         return replace(event, problem=f"{why} the commit {stage.sha} as the head, which the first stage ran for")
@@ -64,15 +60,10 @@ class Changed:
     gone: frozenset[str] = frozenset()
 
 
-class _Side(BaseModel):
-    sha: str
-    ref: str
-
-
 class _Pull(BaseModel):
     changed_files: int
-    head: _Side
-    base: _Side
+    sha: str = Field(validation_alias=AliasPath("head", "sha"))
+    base: str = Field(validation_alias=AliasPath("base", "ref"))
 
 
 class _File(BaseModel):
@@ -105,7 +96,7 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
         pull = _Pull.model_validate(github.read_json(address, "the changed files", _READS))
     except ValidationError as e:
         raise Never("GitHub's answer about the pull request cannot be read") from e
-    if pull.head.sha != event.head_sha or (base and pull.base.ref != base):
+    if pull.sha != event.head_sha or (base and pull.base != base):
         raise Never("the pull request has new commits since this run started")
     if pull.changed_files != len(files):
         raise Never(f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}")

@@ -18,6 +18,8 @@ from gradegate.github.client import GitHub, Later, Never, as_json, patiently, re
 from gradegate.github.event import Event
 from gradegate.http.response import Response
 
+ROUNDS = 4  # of writing a comment that an older run writes over
+SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it
 LONGEST_KEY = 200  # characters
 _LINE = re.compile(r"<!-- gradegate:(?P<name>\S*)(?P<about>(?: [a-z]+=[0-9a-f]+)*) -->")
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -83,10 +85,6 @@ def _named(key: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
 
 
-ROUNDS = 4  # of writing a comment that an older run writes over
-SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it
-
-
 @dataclass(frozen=True, slots=True)
 class Posted:
     """The comment is on the pull request."""
@@ -109,22 +107,16 @@ class Refused:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class When:
-    """Whether a comment is created, or only updated, and whether it is left where nothing changed that it was about."""
-
-    create: bool = True
-    only_changed: bool = False
-
-
-def upsert_comment(github: GitHub, event: Event, body: str, stamp: Stamp, when: When = When()) -> Posted | Left | Refused | None:
+def upsert_comment(
+    github: GitHub, event: Event, body: str, stamp: Stamp, *, create: bool = True, only_changed: bool = False
+) -> Posted | Left | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
 
-    A comment of a newer run is left as it is.
+    A comment of a newer run is left as it is; with ``only_changed`` also one where nothing changed that it was about.
     """
     try:
         # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
-        return patiently(github, lambda: _Thread(github, event, stamp, when).upsert(body))
+        return patiently(github, lambda: _Thread(github, event, stamp, create, only_changed).upsert(body))
     except Never as e:
         return Refused(str(e))
 
@@ -148,7 +140,8 @@ class _Thread:
     github: GitHub
     event: Event
     stamp: Stamp
-    when: When
+    create: bool
+    only_changed: bool
 
     def upsert(self, body: str) -> Posted | Left | None:
         """Raises Later and Never."""
@@ -156,9 +149,9 @@ class _Thread:
         me = whoami(self.github, self.event)
         if mine := self._mine(me):
             return self._settle(mine, text)
-        if not self.when.create:
+        if not self.create:
             return None
-        created = _comment(self._expect(self.github.send("POST", self._comments, {"body": text}), 201))
+        created = self._read(self.github.send("POST", self._comments, {"body": text}), 201)
         mine = sorted({comment.id: comment for comment in (*self._mine(me), created)}.values(), key=lambda it: it.id)
         if mine[0].id == created.id:
             self._clear(mine[1:])
@@ -176,22 +169,16 @@ class _Thread:
         self._clear(others)
         posted: Posted | None = None
         for _ in range(ROUNDS):
-            answer = self.github.send("GET", self._address(first))
-            if answer.status == 404:  # deleted since we looked
-                raise Later(refusal(answer, self.event), exact=0.0)
-            current = _comment(self._expect(answer, 200))
+            current = self._read(self.github.send("GET", self._address(first)))
             there = self._stamp(current)
             if self.stamp.older(there):
                 return Left(current.html_url, f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it")
             if posted and not there.older(self.stamp):
                 return posted
-            same = self.when.only_changed and there.findings == self.stamp.findings != ""
+            same = self.only_changed and there.findings == self.stamp.findings != ""
             if same:  # what is read stays as it is, and an older run will know all the same that it is late
                 text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
-            answer = self.github.send("PATCH", self._address(current), {"body": text})
-            if answer.status == 404:  # deleted since we looked, or the token may not write
-                raise Later(refusal(answer, self.event), exact=0.0)
-            posted = Posted(_comment(self._expect(answer, 200)).html_url)
+            posted = Posted(self._read(self.github.send("PATCH", self._address(current), {"body": text})).html_url)
             if same:
                 return Left(current.html_url, f"outcome and failing cases are those of run {there.run}")
             if self.github.patience:  # without, the job has seconds left
@@ -221,10 +208,16 @@ class _Thread:
                 mine.append(comment)
         return sorted(mine, key=lambda comment: comment.id)
 
-    def _expect(self, answer: Response, status: int) -> Response:
+    def _read(self, answer: Response, status: int = 200) -> _Comment:
+        """The comment that GitHub shows or has written. Raises Later where it was deleted since we looked, and Never."""
+        if answer.status == 404 and status == 200:  # or the token may not write
+            raise Later(refusal(answer, self.event), exact=0.0)
         if answer.status != status:
             raise Never(refusal(answer, self.event))
-        return answer
+        try:
+            return _Comment.model_validate(as_json(answer))
+        except ValidationError as e:
+            raise Never(f"{answer.host} answered something that is not a comment") from e
 
     @property
     def _comments(self) -> str:
@@ -232,10 +225,3 @@ class _Thread:
 
     def _address(self, comment: _Comment) -> str:
         return f"{self.github.api}/repos/{self.event.repository}/issues/comments/{comment.id}"
-
-
-def _comment(answer: Response) -> _Comment:
-    try:
-        return _Comment.model_validate(as_json(answer))
-    except ValidationError as e:
-        raise Never(f"{answer.host} answered something that is not a comment") from e
