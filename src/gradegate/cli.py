@@ -12,14 +12,13 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradegate import __version__
-from gradegate.commands.epilog import FIRST, epilog
-from gradegate.commands.telling import complain, tell
+from gradegate.commands.telling import FIRST, complain, epilog, tell
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.registry import suggest
 from gradegate.reporting.streams import guard
 
-# Each is a file of `commands/`.
+# Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
 COMMANDS = tuple("init migrate run rerun merge validate cases view explain calibrate list schema action".split())
 
 

@@ -19,7 +19,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.github.action import main as action
     from gradegate.github.inputs import handed
     from gradegate.github.workflow import Ending

@@ -16,7 +16,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     sys.stdout.write(listing())
     return PASS
 
