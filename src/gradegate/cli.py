@@ -54,8 +54,7 @@ def _main(argv: Sequence[str]) -> int:
             complain(FIRST)
             return MISTAKE
         if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
-            cure = suggest(argv[0], COMMANDS) or "see gradegate --help"
-            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
+            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}")
             return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))

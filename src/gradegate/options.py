@@ -148,8 +148,7 @@ def option(default: T, names: str, kind: Kind, **more: Any) -> T:
     """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
     more.setdefault("commands", () if "no_flag" in more else RUNNING)
     entry = Option(names, kind, default=default, **more)
-    held: Any = dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
-    return held  # type: ignore[no-any-return]
+    return dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
 
 
 def options(settings: Any) -> tuple[Option, ...]:

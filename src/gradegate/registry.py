@@ -26,8 +26,7 @@ def near(word: str, candidates: Iterable[str]) -> str:
     """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty: the same word,
     one with two letters in other order, one of the same stem, or one with most of its letters.
     """
-    words = {plain(candidate): candidate for candidate in candidates}
-    own = plain(word)
+    own, words = plain(word), {plain(candidate): candidate for candidate in candidates}
     if own in words:
         return words[own]
     longer = {it: _ENDING.sub("", it) for it in words if len(it) >= _LEAST}

@@ -34,6 +34,7 @@ APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
+Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +132,6 @@ def check(choices: Choices) -> None:
         mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
     if mistakes:
         raise ConfigError(*mistakes)
-
-
-Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
 def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:

@@ -34,7 +34,18 @@ CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
 LONGEST = 50  # letters of a folder in the name of its workflow
 _LIVE = re.compile(r"^( *)# LIVE.*\n.*scripted:.*\n((?:\1# .*\n)+)", re.MULTILINE)  # what is recorded, and what takes its place
-_SUFFIX = ".template"  # of a program, so that no tool takes it for one of ours
+Exchanges = list[tuple[str, str]]  # questions with their replies
+_JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
+_COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)  # of a template, about a gate that asks nobody yet
+_SHOWN = 90  # characters of an answer
+_THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
+_ABOUT = {
+    CONFIG: "what is asked, and what blocks",
+    "prompt.txt": "what the model is told",
+    "recorded/answers.yaml": "the answers of a run that asks no model",
+    "recorded/grades.yaml": "the grades of a run that asks no model",
+    "answer_cases.py": "has your program answer; put it in there",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,7 @@ def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[s
     values = _values(choices, where, keys)
     made = {}
     for path in sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path)) if choices.config else ():
-        name = path.relative_to(folder).as_posix().removesuffix(_SUFFIX)
+        name = path.relative_to(folder).as_posix().removesuffix(".template")  # of a program, so that no tool takes it for one of ours
         parts = (*where.folder, *name.split("/"))
         text = _filled(path, values)
         made[Place(where.cwd, parts)] = _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text) if choices.live else text
@@ -95,6 +106,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
     quoted = _in_quotes(where.below)
     named = {"provider": choices.provider, "grader": choices.grader}  # inputs, for a config that is there
     models = "".join(f"{name}: {_in_quotes(id_)}\n          " for name, id_ in named.items() if id_)
+    needs = [f"it needs {' and '.join(names)}" if names else "it needs no key" for names in keys]
     when = "; only needed once models are asked" if choices.config and not choices.live else ""
     env = [f"env: # secrets of the repository{when}", *(f"  {key}: ${{{{ secrets.{key} }}}}" for key in both)]
     if not both:
@@ -103,8 +115,8 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "PROVIDER": choices.target,
         "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}' if grader_key else f'"{choices.judge}"',
         "ACCESS": target_key,
-        "TARGET_NEEDS": needs(keys[0]),
-        "GRADER_NEEDS": needs(keys[1]),
+        "TARGET_NEEDS": needs[0],
+        "GRADER_NEEDS": needs[1],
         "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
         "PLACE": where.below or "this repository",
         "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
@@ -124,19 +136,8 @@ def _in_quotes(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def needs(keys: Sequence[str]) -> str:
-    """``it needs OPENAI_API_KEY``."""
-    return f"it needs {' and '.join(keys)}" if keys else "it needs no key"
-
-
 def _filled(path: Path, values: dict[str, str]) -> str:
     return re.sub(r"__([A-Z_]+?)__", lambda found: values[found[1]], path.read_text(encoding="utf-8"))
-
-
-Exchanges = list[tuple[str, str]]  # questions with their replies
-_JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
-_COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)  # of a template, about a gate that asks nobody yet
-_SHOWN = 90  # characters of an answer
 
 
 def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Place, str], list[str]]:
@@ -153,10 +154,8 @@ def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Pla
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
         raise ProviderError(prepared.hide(row.error or failures[0].reason), Trouble.SETUP if setup else Trouble.MALFORMED)
-    texts = {
-        "answers.yaml": partial(_with_answers, answered),
-        "grades.yaml": partial(_with_grades, [it for several in graded for it in several]),
-    }
+    judged = [it for several in graded for it in several]
+    texts = {"answers.yaml": partial(_with_answers, answered), "grades.yaml": partial(_with_grades, judged)}
     files = {place: prepared.hide(texts.get(place.parts[-1], str)(text)) for place, text in made.items()}
     lines = [f"{job.target.id} answered: {one_line(row.output, _SHOWN)}"] if answered else []
     lines += [f"{it.assertion.type}: {it.outcome.value}; {one_line(it.reason, _SHOWN)}" for it in row.grades]
@@ -203,16 +202,6 @@ def _quoted(text: str) -> str:
     return str(yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
 
 
-_THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
-_ABOUT = {
-    CONFIG: "what is asked, and what blocks",
-    "prompt.txt": "what the model is told",
-    "recorded/answers.yaml": "the answers of a run that asks no model",
-    "recorded/grades.yaml": "the grades of a run that asks no model",
-    "answer_cases.py": "has your program answer; put it in there",
-}
-
-
 def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, live: bool, ask: Ask | None) -> Iterator[str]:
     """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
 
@@ -237,11 +226,9 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
         yield from lines
     create(made, cures)
     yield from _written(made, where)
-    defaults = {
-        "template": f"{choices.template} ({TEMPLATES[choices.template]})",
-        **({"provider": choices.target} if choices.template != "answers" else {}),
-        "grader": choices.judge,
-    }
+    defaults = {"template": f"{choices.template} ({TEMPLATES[choices.template]})"}
+    defaults |= {"provider": choices.target} if choices.template != "answers" else {}
+    defaults |= {"grader": choices.judge}
     taken = [f"--{name} {value}" for name, value in defaults.items() if name not in given]
     if taken and config and not ask:
         yield f"Defaults taken: {', '.join(taken)}"

@@ -39,6 +39,13 @@ IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 # One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
+_PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
+_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
+_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
+_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
+Keys = list[str | int]
+ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
+_END = "\\ No newline at end of file"
 
 
 def inputs(run: str) -> tuple[dict[str, Any], str]:
@@ -75,13 +82,6 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
             found[option.name] = ["true"]
     texts = {name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}") for name, values in found.items()}
     return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
-
-
-_PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
-_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
-_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
-_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
-Keys = list[str | int]
 
 
 @dataclass
@@ -281,7 +281,6 @@ def _configs(run: Settings) -> set[Path]:
 
 
 def _mistakes(run: Settings, origin: Origin) -> list[Mistake]:
-    """What is wrong with a run."""
     try:
         prepare_without_keys(run)
     except ConfigError as e:
@@ -296,10 +295,6 @@ def _answering(run: Settings) -> str:
         parts = split_id(only := ids.pop()) if len(ids) == 1 else None
         return only if parts and getattr(PROVIDERS.find(parts[0]), "names_model", True) else ""
     return ""
-
-
-ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
-_END = "\\ No newline at end of file"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -26,8 +26,7 @@ _MOST = 500  # files
 
 def outlook(root: Path) -> tuple[list[str], list[str]]:
     """What is said of the workflows, a line each, and what keeps them from running. Makes no call and runs no code."""
-    lines: list[str] = []
-    problems: list[str] = []
+    lines, problems = list[str](), list[str]()
     for path in sorted((root / ".github" / "workflows").glob("*.y*ml"))[:_MOST]:
         name = path.relative_to(root).as_posix()
         try:

@@ -134,18 +134,14 @@ class Filter:
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
-        folders = [
-            _below(folder, self.root)
-            for folder in (*prepared.searched, *(searched(self.settings.cwd / written) for written in self.settings.configs))
-        ]
+        own = (searched(self.settings.cwd / written) for written in self.settings.configs)
+        folders = [_below(folder, self.root) for folder in (*prepared.searched, *own)]
         defaults = {_below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
         for path in changed.paths:
             if path in read or _STEERING.fullmatch(path) or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
-            elif path in changed.gone and (
-                path in defaults or any(folder == "." or f"{path}/".startswith(f"{folder}/") for folder in folders)
-            ):
-                yield path  # a pattern may have matched it
+            elif path in changed.gone:  # a pattern may have matched it
+                yield from [path] if path in defaults or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders) else []
 
 
 def _is_application(model: AskedModel) -> bool:

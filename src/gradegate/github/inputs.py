@@ -26,6 +26,16 @@ from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
+INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
+# What steers this process or the runner is not the step's to set.
+_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
+_TABLE = table("github", "promptfoo_action.yaml")
+_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
+PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
+_PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
+_IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
+_BOTH = "promptfoo also required {0}% of all single runs to pass; here every case must pass {1} of its runs, and single runs do not count"
+_PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
 def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
@@ -110,11 +120,6 @@ def _mistake(name: str, text: str, cure: str) -> Mistake:
     return Mistake(f"the input `{name}` is {text!r}", None, cure)
 
 
-INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
-# What steers this process or the runner is not the step's to set.
-_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
-
-
 def handed(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment as a container action has it. Raises ConfigError where the script handed over something else."""
     inputs, variables = _variables(environ, INPUTS), _variables(environ, ENV)
@@ -140,15 +145,6 @@ def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
         what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
         raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
     return values
-
-
-_TABLE = table("github", "promptfoo_action.yaml")
-_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
-PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
-_PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
-_IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
-_BOTH = "promptfoo also required {0}% of all single runs to pass; here every case must pass {1} of its runs, and single runs do not count"
-_PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
 def answers_to_promptfoo() -> dict[str, str]:

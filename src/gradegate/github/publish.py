@@ -67,10 +67,7 @@ def outputs() -> tuple[str, ...]:
 
 
 def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
-
-    Whatever fails is said and left at that.
-    """
+    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
     texts = {document.sink: document.text for document in documents}
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
         step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more

@@ -15,6 +15,11 @@ from gradegate.github.event import Event, Person
 from gradegate.values.changes import Approval
 
 _READS = "pull-requests: read` or `write"
+MOST = 3000  # files that GitHub lists of one pull request
+# After these, what a label approved of is not what is there.
+_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "base_ref_force_pushed", "automatic_base_change_succeeded")
+_EVENTS = ("pull_request", "pull_request_target")
+_PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
 # --- the pull request behind a workflow_run -----------------------------------------------------------------------
 # Nothing that the first stage left is asked: the event, which GitHub writes, says which commit of which branch it ran for, and GitHub
 # says which open pull request has that commit as its head. `workflow_run.pull_requests` is empty for forks.
@@ -47,8 +52,6 @@ def with_pull_request(github: GitHub, event: Event) -> Event:
 
 
 # --- the files that it changes: all of them, or not at all --------------------------------------------------------
-
-MOST = 3000  # files that GitHub lists of one pull request
 # https://docs.github.com/rest/pulls/pulls#list-pull-requests-files
 
 
@@ -109,11 +112,6 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
 # The dates of commits are the author's own, and the timeline sorts commits by them, so neither is looked at. What GitHub itself
 # writes is: when a label was set and by whom, when a branch was forced to another commit, and the event of the run, which knows the
 # head that it is about and until when at the latest that had been pushed. A head that moves on without force starts runs of its own.
-
-# After these, what a label approved of is not what is there.
-_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "base_ref_force_pushed", "automatic_base_change_succeeded")
-_EVENTS = ("pull_request", "pull_request_target")
-_PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
 
 
 class _User(BaseModel):

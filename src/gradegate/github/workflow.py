@@ -25,6 +25,8 @@ SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
 # A pipe without a reader is refused, and not waited for.
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 NAME = re.compile(r"[a-z][a-z0-9-]*")
+MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
+_LONGEST = 1000  # characters of an error
 
 
 def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -84,10 +86,6 @@ def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: in
     except OSError as e:
         return f"{path}: {e.strerror or e}"
     return ""
-
-
-MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
-_LONGEST = 1000  # characters of an error
 
 
 @dataclass
