@@ -18,7 +18,7 @@ from gradegate.values.settings import OPTIONS, RUN_OPTIONS, Settings
 
 
 def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
-    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": their names, number of values as argparse has it, and why."""
+    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": names, number of values as argparse has it, and why."""
     for names, entry in table("commands", "promptfoo_options.yaml")[kind].items():
         yield names.split(", "), entry["values"], entry["why"]
 
