@@ -9,8 +9,7 @@ import yaml
 from gradegate import cli
 from gradegate.asking.httpbody import strings
 from gradegate.commands import flags
-from gradegate.github.inputs import from_inputs
-from gradegate.github.promptfoo_inputs import answers
+from gradegate.github.inputs import answers_to_promptfoo, from_inputs
 from gradegate.options import worded
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS
 from support.each import table
@@ -57,7 +56,7 @@ def test_both_doors_read_the_same():
 def _messages():
     """The texts of the source that people may read at both doors: not its comments, the table of options, and the commands."""
     for path in sorted((SOURCE / "gradegate").rglob("*.yaml")):
-        yield from ((path.name, text) for text in strings(yaml.safe_load(path.read_text())) if "templates" not in path.parts)
+        yield from ((path.name, text) for text in strings(yaml.safe_load(path.read_text())) if "commands" not in path.parts)
     for path in sorted((SOURCE / "gradegate").rglob("*.py")):
         if path.parent.name == "commands" or path.name in ("cli.py", "options.py"):
             continue
@@ -93,7 +92,7 @@ def test_a_door_without_an_option_says_why():
     for option in OPTIONS:
         if option.no_input:
             (mistake,) = from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
-            assert str(mistake) == f"there is no input `{option.name}` -> {answers().get(option.name, option.no_input)}"
+            assert str(mistake) == f"there is no input `{option.name}` -> {answers_to_promptfoo().get(option.name, option.no_input)}"
 
 
 def test_a_command_has_the_options_of_the_table_and_no_other():

@@ -12,15 +12,15 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradegate import __version__
-from gradegate.commands.epilog import FIRST, epilog
-from gradegate.commands.telling import complain, tell
+from gradegate.commands.telling import FIRST, complain, epilog, tell
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
-from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.errors import ConfigError, Terminated
 from gradegate.registry import suggest
 from gradegate.reporting.streams import guard
 
-# Each is a file of `commands/`.
+# Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
 COMMANDS = tuple("init migrate run rerun merge validate cases view explain calibrate list schema action".split())
+_struck: list[int] = []  # the signal that ended the command
 
 
 def script() -> NoReturn:
@@ -36,12 +36,14 @@ def script() -> NoReturn:
     os._exit(code)  # threads that still wait for a dead server must not hold the exit
 
 
-_struck: list[int] = []  # the signal that ended the command
-
-
 def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
-    _heed_signals()
+    _struck.clear()
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraised
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
     code = _main(argv)
     return 128 + _struck[0] if _struck else code
 
@@ -52,20 +54,28 @@ def _main(argv: Sequence[str]) -> int:
             complain(FIRST)
             return MISTAKE
         if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
-            cure = suggest(argv[0], COMMANDS) or "see gradegate --help"
-            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
+            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}")
             return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
-        return _report_mistakes(e.mistakes)
+        from gradegate.values.figures import many
+
+        for mistake in e.mistakes:
+            tell(mistake)
+        complain(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
+        return MISTAKE
     except KeyboardInterrupt as e:
         return _interrupted(e)
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        if not _struck:
-            complain(_defect(e))
+        if not _struck and os.environ.get("GRADEGATE_DEBUG"):
+            import traceback
+
+            complain("".join(traceback.format_exception(e)))
+        elif not _struck:
+            complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
@@ -73,27 +83,10 @@ def _main(argv: Sequence[str]) -> int:
             desk.end()
 
 
-def _defect(error: Exception) -> str:
-    if os.environ.get("GRADEGATE_DEBUG"):
-        import traceback
-
-        return "".join(traceback.format_exception(error))
-    return f"gradegate failed: {type(error).__name__}: {error} (GRADEGATE_DEBUG=1 shows where)"
-
-
-def _heed_signals() -> None:
-    _struck.clear()
-    if sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = _unraised
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
-
-
 def _unraised(lost: Any) -> None:
     """A signal that came where Python can raise nothing, as in a callback of an import, ends the process all the same."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        os._exit(TERMINATED if isinstance(lost.exc_value, Terminated) else INTERRUPTED)
+        os._exit(_interrupted(lost.exc_value))
     sys.__unraisablehook__(lost)
 
 
@@ -113,7 +106,7 @@ class _Parser(argparse.ArgumentParser):
     """One that says a mistake in one line, with the nearest name and without the usage; a name is written whole."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = super().parse_known_args(args, namespace)
@@ -138,25 +131,13 @@ def _shown(text: str, most: int = 60) -> str:
 
 def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of all commands; where the ``first`` word names one, or the version alone is asked for, it needs no others."""
-    form = argparse.RawDescriptionHelpFormatter
-    about = "Gates pull requests on LLM evals."
-    parser = _Parser(prog="gradegate", description=about, epilog=epilog(), formatter_class=form)
+    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.", epilog=epilog())
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in COMMANDS if {*first}.isdisjoint({*COMMANDS, "--version"}) else {*COMMANDS}.intersection(first):
         command: Any = import_module(f"gradegate.commands.{name}")
-        about, options = (command.ABOUT, {"epilog": epilog(name), "formatter_class": form, **getattr(command, "PARSER", {})})
-        aliases = getattr(command, "ALIASES", ())
-        own = parsers.add_parser(name, help=about, description=f"{about.capitalize()}.", aliases=aliases, **options)
+        texts = {"help": command.ABOUT, "description": f"{command.ABOUT.capitalize()}.", "epilog": epilog(name)}
+        own = parsers.add_parser(name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {}))
         command.add(own)
         own.set_defaults(command=command.run)
     return parser
-
-
-def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
-    for mistake in mistakes:
-        tell(mistake)
-    from gradegate.values.figures import many
-
-    complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")
-    return MISTAKE

@@ -29,17 +29,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong, where, and what to do about it.
-
-    ``missing`` is the variable of the environment whose value would cure it: a key that is not there. ``excerpt`` is the
-    line of the file with a mark below the place, for those who read on a terminal.
-    """
+    """What is wrong, where, and what to do about it."""
 
     what: str
     origin: Origin | None = None
     cure: str = ""
-    missing: str = ""
-    excerpt: str = ""
+    missing: str = ""  # the variable of the environment whose value would cure it: a key that is not there
+    excerpt: str = ""  # the line of the file with a mark below the place, for those who read on a terminal
 
     def __str__(self) -> str:
         place = f"{self.origin}: " if self.origin else ""

@@ -13,6 +13,10 @@ T = TypeVar("T")
 PLANNING = ("run", "rerun", "merge", "validate", "cases")  # commands that plan configs
 RUNNING = ("run", "rerun", "merge")
 ASKING = (*RUNNING, "calibrate")
+MOST_SHARDS = 256  # as many as a matrix of GitHub has jobs
+MOST_RUNS = 20  # of a case
+# How messages name an option: `<--grader ID>`, or in a command of its own: `gradegate run --answers FILE`.
+_NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: ([^`]*))?`")
 
 
 def whole_number(text: str, least: int) -> int | None:
@@ -27,10 +31,6 @@ def amount(text: str) -> float | None:
     return float(text) or None if plain else None
 
 
-MOST_SHARDS = 256  # as many as a matrix of GitHub has jobs
-MOST_RUNS = 20  # of a case
-
-
 def part(text: str, most: int) -> tuple[int, int] | None:
     """``3/8`` as 3 of 8, of at most so many; None for any other text."""
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
@@ -42,10 +42,6 @@ def pair(text: str) -> tuple[str, str] | None:
     """``NAME=VALUE``; None for any other text."""
     key, sign, value = text.partition("=")
     return (key, value) if key and sign else None
-
-
-# How messages name an option: `<--grader ID>`, or in a command of its own: `gradegate run --answers FILE`.
-_NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: ([^`]*))?`")
 
 
 def worded(text: str, inputs: bool) -> str:
@@ -95,11 +91,8 @@ PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=_tell_pairs)
 MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=_tell_pairs)
 AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
 SHARD = Kind(partial(part, most=MOST_SHARDS), f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}")
-RUNS = Kind(
-    partial(part, most=MOST_RUNS),
-    f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}",
-    tell=lambda value: ["/".join(map(str, value))],
-)
+_OF = f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}"
+RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map(str, value))])
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 
@@ -140,9 +133,8 @@ class Option:
     @property
     def shown_default(self) -> str:
         """The default as somebody would write it; empty where there is none."""
-        if isinstance(self.default, bool):
-            return str(self.default).lower()
-        return str(self.default) if isinstance(self.default, int | str) else ""
+        text = str(self.default) if isinstance(self.default, int | str) else ""
+        return text.lower() if isinstance(self.default, bool) else text
 
     def words(self, value: Any) -> list[str]:
         """The arguments of a command that say the value; none for the default."""
@@ -156,8 +148,7 @@ def option(default: T, names: str, kind: Kind, **more: Any) -> T:
     """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
     more.setdefault("commands", () if "no_flag" in more else RUNNING)
     entry = Option(names, kind, default=default, **more)
-    held: Any = dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
-    return held  # type: ignore[no-any-return]
+    return dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
 
 
 def options(settings: Any) -> tuple[Option, ...]:

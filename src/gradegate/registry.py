@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
-
 # What is put behind a stem: `factualness` and `factuality` are of one, `factfulness` is not.
 _ENDING = re.compile(r"(?:ness|ity|ing|cy|ce|t|y|e|s)+$")
 _LONGEST = 100  # letters of a word whose letters are put in other order
@@ -26,12 +23,10 @@ def suggest(word: str, candidates: Iterable[str]) -> str:
 
 
 def near(word: str, candidates: Iterable[str]) -> str:
-    """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty.
-
-    It is the same word, one with two letters in other order, one of the same stem, or one with most of its letters.
+    """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty: the same word,
+    one with two letters in other order, one of the same stem, or one with most of its letters.
     """
-    words = {plain(candidate): candidate for candidate in candidates}
-    own = plain(word)
+    own, words = plain(word), {plain(candidate): candidate for candidate in candidates}
     if own in words:
         return words[own]
     longer = {it: _ENDING.sub("", it) for it in words if len(it) >= _LEAST}
@@ -61,7 +56,6 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._plugins: dict[str, T] = {}
-        self._loaded = False
         self._unread: dict[str, str] | None = None  # modules that were not imported yet, with their text
 
     def register(self, *names: str) -> Callable[[T], T]:
@@ -84,7 +78,7 @@ class Registry(Generic[T]):
 
     def mentioning(self, literal: str) -> list[T]:
         """The plug-ins known once every module is imported whose text holds ``literal`` in double quotes."""
-        unread = {} if self._loaded else self._texts()
+        unread = self._texts()
         for module in [module for module, text in unread.items() if f'"{literal}"' in text]:
             del unread[module]
             importlib.import_module(module)
@@ -93,7 +87,7 @@ class Registry(Generic[T]):
     def one_by_one(self) -> Iterator[T]:
         """Every plug-in, in no order that matters; modules are imported as the caller goes on."""
         yield from self._plugins.values()
-        unread = {} if self._loaded else self._texts()
+        unread = self._texts()
         while unread:
             before = len(self._plugins)
             importlib.import_module(unread.popitem()[0])
@@ -111,17 +105,14 @@ class Registry(Generic[T]):
         return iter(sorted(self._all().items(), key=lambda item: item[0]))
 
     def _all(self) -> dict[str, T]:
-        if not self._loaded:
-            self._loaded = True
-            for module in self._texts():
+        unread = self._texts()
+        for module in list(unread):
+            if unread.pop(module, None) is not None:  # else an import of another has imported it
                 importlib.import_module(module)
         return self._plugins
 
     def _texts(self) -> dict[str, str]:
         if self._unread is None:
-            package = importlib.import_module(self._package)
-            names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-            self._unread = {
-                f"{self._package}.{name}": (Path(package.__path__[0]) / f"{name}.py").read_text(encoding="utf-8") for name in names
-            }
+            paths = sorted(Path(importlib.import_module(self._package).__path__[0]).glob("[!_]*.py"))
+            self._unread = {f"{self._package}.{path.stem}": path.read_text(encoding="utf-8") for path in paths}
         return self._unread

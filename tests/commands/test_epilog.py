@@ -9,7 +9,7 @@ import pytest
 
 import gradegate
 from gradegate import cli
-from gradegate.commands.epilog import CODES, EXAMPLES
+from gradegate.commands.telling import CODES, EXAMPLES
 from gradegate.deciding import exit as codes
 
 ROOT = Path(__file__).parents[2]

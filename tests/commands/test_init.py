@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.commands.choices import Choices, check
-from gradegate.commands.starter_files import files, ground
+from gradegate.commands.first_gate import files, ground
 from gradegate.configs.keys import ConfigKeys
 from gradegate.errors import ConfigError
 from support.each import table

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
+from gradegate.github.pull_request import approval
 from support.each import each, table
 from support.fake_github import FakeGitHub
 

@@ -14,15 +14,12 @@ from typing import Any
 import pytest
 
 import gradegate
-from gradegate.github import client, sticky
-from gradegate.github.approval import approval
+from gradegate.github import client
 from gradegate.github.artifact import _Source
-from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import GitHub, connect
-from gradegate.github.diff import changed_files
 from gradegate.github.event import Event, Person, Stage
-from gradegate.github.stamp import Stamp
-from gradegate.github.sticky import Posted, upsert_comment
+from gradegate.github.pull_request import approval, changed_files, with_pull_request
+from gradegate.github.sticky import Posted, Stamp, upsert_comment
 from gradegate.http.client import Client
 from support import contract
 from support.each import each
@@ -148,7 +145,7 @@ def places() -> set[Place]:
     """Each place of the source that decides on an address of GitHub's, by calling `GitHub.send` or what passes on to it."""
     found: set[Place] = set()
     for path in sorted((PACKAGE / "github").glob("*.py")):
-        passing, before = {"send": 1}, 0
+        passing, before = {"send": 1, "read_json": 0, "pages": 0}, 0
         while len(passing) != before:
             before = len(passing)
             own = set(sites(path, passing))
@@ -184,7 +181,7 @@ def test_nobody_but_the_client_knows_where_github_is() -> None:
         own = path.relative_to(PACKAGE).as_posix()
         told = [words for words in knowing if words in path.read_text()]
         if own.startswith("github/") or any("GITHUB_" in words or "github" in words for words in told):
-            assert not told or own in ("github/client.py", "commands/epilog.py"), (own, told)  # help names what is read
+            assert not told or own in ("github/client.py", "commands/telling.py"), (own, told)  # help names what is read
 
 
 # --- defects, of the client and of the GitHub that tests are given: one of each kind -------------------------------
@@ -224,7 +221,7 @@ def comment_sent(body: Any) -> Defect:
     ("defect", "words"),
     [
         (address("/issues/", "/issue/"), "request: no operation of GitHub's that has been looked at"),
-        (lambda patch: patch.setattr(sticky, "PER_PAGE", 500), "request: per_page=500 is more than the 100"),
+        (lambda patch: patch.setattr(client, "PER_PAGE", 500), "request: per_page=500 is more than the 100"),
         (address("per_page", "perpage"), "request: no parameter 'perpage'; there are page, per_page, since"),
         (comment_sent({"text": "x"}), "request: it: 'body' is a required property"),
         (comment_sent({"body": "x", "draft": True}), "the body has no member 'draft'"),

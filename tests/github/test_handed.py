@@ -7,7 +7,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.errors import ConfigError
-from gradegate.github.handover import ENV, INPUTS, handed
+from gradegate.github.inputs import ENV, INPUTS, handed
 from support.each import each
 from support.runner import read_outputs
 

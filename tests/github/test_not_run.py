@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.github.ending import Ending
+from gradegate.github.workflow import Ending
 from support.each import each, table
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve

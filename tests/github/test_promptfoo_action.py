@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from gradegate.files.document import table
-from gradegate.github.inputs import from_inputs
-from gradegate.github.promptfoo_inputs import answers
+from gradegate.github.inputs import answers_to_promptfoo, from_inputs
 from support.each import each
 
-SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], answers()
+SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], answers_to_promptfoo()
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
 # `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from gradegate import __version__
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
-from gradegate.github.stamp import Stamp
-from gradegate.github.sticky import Posted, Refused, When, upsert_comment
+from gradegate.github.sticky import Posted, Refused, Stamp, upsert_comment
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
 
@@ -30,7 +29,7 @@ def mark(key: str) -> str:
 
 
 def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
-    return upsert_comment(github, event, body, Stamp(key), When(create))
+    return upsert_comment(github, event, body, Stamp(key), create=create)
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions", **more: Any) -> GitHub:

@@ -8,16 +8,18 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from junitparser import JUnitXml
 
 from gradegate import cli
+from gradegate.commands import schema
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.stamp import Stamp
+from gradegate.github.sticky import Stamp
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.visible import command, harmless
 from gradegate.values.result import Decision
@@ -176,9 +178,10 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment(tmp_path
         check_markdown(summary.read_text(encoding="utf-8"))
 
 
-def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in QUICK:
-        cli._report_mistakes(mistakes(Hostile(seed)).mistakes)
+        monkeypatch.setattr(schema, "run", Mock(side_effect=mistakes(Hostile(seed))))
+        assert cli.main(["schema"]) == 2
         check_console(capsys.readouterr().err)
 
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from gradegate.github.stamp import Stamp
+from gradegate.github.sticky import Stamp
 from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
 from support.step import CANARY, Launcher, Step

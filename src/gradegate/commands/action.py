@@ -19,10 +19,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.github.action import main as action
-    from gradegate.github.ending import Ending
-    from gradegate.github.handover import handed
+    from gradegate.github.inputs import handed
+    from gradegate.github.workflow import Ending
 
     with Ending(os.environ):
         environ, cwd = handed(os.environ), here()

@@ -13,21 +13,18 @@ ABOUT = "compare a grader with human labels, and suggest `noise`"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     parser.add_argument("config", nargs=1, help="the config with the cases that the labels name")
     flags.add(parser, "calibrate")
     parser.add_argument("labels", metavar="LABELS.jsonl", help="one labelled output per line; see docs/calibrate.md")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.running.progress import progress
     from gradegate.steps import calibration
 
     settings = flags.settings(args, here())
     calibrated = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
-    for part in calibrated.text:
-        sys.stdout.write(part)
+    sys.stdout.writelines(calibrated.text)
     for failure in calibrated.failures.values():
         complain(failure)
     return calibration.exit_code(calibrated.calibration)

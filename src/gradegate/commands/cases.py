@@ -14,16 +14,13 @@ ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     flags.add(parser, "cases")
     parser.add_argument("-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.steps.case_lines import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
-    for text in cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines):
-        sys.stdout.write(text)
+    sys.stdout.writelines(cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines))
     return PASS

@@ -34,6 +34,7 @@ APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
+Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +134,17 @@ def check(choices: Choices) -> None:
         raise ConfigError(*mistakes)
 
 
-Ask = Callable[[str], str]  # shows a question and gives the line that was typed
-
-
 def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
     """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
     try:
-        template = choices.template if "template" in given else _template(ask)
+        names, template = list(TEMPLATES), choices.template if "template" in given else ""
+        lines = [f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)]
+        question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
+        while not template:
+            typed = ask(question).strip().lower() or names[0]
+            is_number = typed.isdecimal() and 0 < int(typed) <= len(names)
+            template = names[int(typed) - 1] if is_number else typed if typed in names else ""
+            question = f"A number from 1 to {len(names)}, or a name: "
         choices = replace(choices, template=template)
         if not choices.provider and template == "application":
             question, told = f"At which address does it answer? [{APPLICATION}] ", None
@@ -165,19 +170,6 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
     return choices
 
 
-def _template(ask: Ask) -> str:
-    names = list(TEMPLATES)
-    lines = [f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)]
-    question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
-    while True:
-        typed = ask(question).strip().lower() or names[0]
-        if typed in names:
-            return typed
-        if typed.isdecimal() and 0 < int(typed) <= len(names):
-            return names[int(typed) - 1]
-        question = f"A number from 1 to {len(names)}, or a name: "
-
-
 def _model(question: str, default: str, ask: Ask, live: bool) -> str:
     """An id of a model; the vendor alone is asked for its model. ``live``: it is asked at once, and has to be named."""
     while True:
@@ -200,9 +192,6 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     config = {"apiKeyEnvar": key} if key else {}
     named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
     spec = ProviderSpec(id_ if named == id_ else f"{named}any", config=config, origin=Origin(option))
-
-    def build(keys: dict[str, str]) -> None:
-        suite = Suite(option, env=Environment(keys))
-        Binder(suite, Workspace(Path()), Path(), Client(environ={}), {}).provider(spec)
-
-    return tuple(sorted(with_stand_ins(build)[1]))
+    here, client = Path(), Client(environ={})
+    found = with_stand_ins(lambda keys: Binder(Suite(option, env=Environment(keys)), Workspace(here), here, client, {}).provider(spec))
+    return tuple(sorted(found[1]))

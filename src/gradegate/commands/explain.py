@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gradegate.commands.telling import say
 from gradegate.deciding.exit import MISTAKE, PASS
-
-if TYPE_CHECKING:
-    from gradegate.errors import ConfigError
-    from gradegate.values.result import Decision
+from gradegate.errors import ConfigError, Origin
 
 ABOUT = "show everything about one case of a results.json; makes no call"
 _LISTED = 50  # cases, of several that match
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     parser.add_argument("case", metavar="CASE", help="its number, its id, or a part of its description")
     parser.add_argument("results", nargs="?", default="results.json", help="of a run; default results.json")
 
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
-    from gradegate.reporting.story import lookup, story, summary
+    from gradegate.reporting.story import lookup, nearest, story, summary
+    from gradegate.reporting.visible import one_line
     from gradegate.results.file import reread_file
+    from gradegate.values.figures import many
 
     decision, _ = reread_file(Path(args.results))
-    places = lookup(decision.run.rows, args.case)
+    rows = decision.run.rows
+    places = lookup(rows, args.case)
     if not places:
-        raise _unknown(decision, args.case, args.results)
+        near = ", ".join(f"`{called}`" for called in nearest(rows, args.case))
+        cure = f"the nearest: {near}" if near else f"name one of its {many(len(rows), 'case')}, #1 the first"
+        what = f"no case matches `{one_line(args.case, 100)}`"
+        raise ConfigError.at(what, Origin(args.results), cure if rows else "it has no case")
     if len(places) == 1:
         say(story(decision, places[0]))
         return PASS
@@ -41,15 +42,3 @@ def run(args: argparse.Namespace) -> int:
     if len(places) > _LISTED:
         say(f"and {len(places) - _LISTED:,} more")
     return MISTAKE
-
-
-def _unknown(decision: Decision, wanted: str, file: str) -> ConfigError:
-    from gradegate.errors import ConfigError, Origin
-    from gradegate.reporting.story import nearest
-    from gradegate.reporting.visible import one_line
-    from gradegate.values.figures import many
-
-    rows = decision.run.rows
-    near = [f"`{called}`" for called in nearest(rows, wanted)]
-    cure = f"the nearest: {', '.join(near)}" if near else f"name one of its {many(len(rows), 'case')}, #1 the first"
-    return ConfigError.at(f"no case matches `{one_line(wanted, 100)}`", Origin(file), cure if rows else "it has no case")

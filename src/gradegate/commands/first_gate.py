@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import yaml
@@ -17,9 +19,9 @@ import yaml
 from gradegate.asking.provider import Provider
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Ask, Choices, check, completed, variables_of
 from gradegate.commands.outlook import runner
-from gradegate.commands.starter_files import CONFIG, Ground, files, ground
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files import document
+from gradegate.files.checkout import repository_of
 from gradegate.files.plain_files import Place, check_free, create
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import Run
@@ -28,10 +30,114 @@ from gradegate.values.conversation import Reply, Request
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings, graders
 
+CONFIG = "promptfooconfig.yaml"
+_TEMPLATES = Path(__file__).with_name("templates")
+LONGEST = 50  # letters of a folder in the name of its workflow
+_LIVE = re.compile(r"^( *)# LIVE.*\n.*scripted:.*\n((?:\1# .*\n)+)", re.MULTILINE)  # what is recorded, and what takes its place
 Exchanges = list[tuple[str, str]]  # questions with their replies
 _JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
 _COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)  # of a template, about a gate that asks nobody yet
 _SHOWN = 90  # characters of an answer
+_THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
+_ABOUT = {
+    CONFIG: "what is asked, and what blocks",
+    "prompt.txt": "what the model is told",
+    "recorded/answers.yaml": "the answers of a run that asks no model",
+    "recorded/grades.yaml": "the grades of a run that asks no model",
+    "answer_cases.py": "has your program answer; put it in there",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where somebody starts: ``cwd``; ``root``, the repository around it, else ``cwd``; ``folder`` of the config, relative to ``cwd``."""
+
+    cwd: Path
+    root: Path
+    folder: tuple[str, ...]
+
+    @property
+    def below(self) -> str:
+        """The folder of the config as a workflow names it: relative to the root, empty for the root itself."""
+        return "/".join((*self.cwd.relative_to(self.root).parts, *self.folder))
+
+    @property
+    def key(self) -> str:
+        """What tells the workflow of this folder from others in the repository: letters, digits and hyphens."""
+        words = re.sub(r"[^a-z0-9]+", "-", self.below.lower()).strip("-")
+        if not 0 < len(words) <= LONGEST or not self.below.isascii():  # which cannot be told apart by their letters alone
+            words = f"{words[:LONGEST]}-{sha256(self.below.encode()).hexdigest()[:8]}".strip("-")
+        return f"evals-{words}" if self.below else "evals"
+
+
+def ground(cwd: Path, folder: str) -> Ground:
+    """Where somebody starts who stands in ``cwd``. Raises ConfigError for a folder that no workflow can name."""
+    here = cwd.resolve()
+    found = Ground(here, repository_of(here) or here, PurePosixPath(folder).parts)
+    blank = found.below != found.below.strip()  # which the Action would not see
+    if blank or not found.below.isprintable() or "${{" in found.below or ".git" in found.below.casefold().split("/"):
+        what = f"the folder {found.below!r} cannot stand in a workflow"
+        raise ConfigError.at(what, None, "start in a folder with a plain name")
+    return found
+
+
+def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[Place, str]:
+    """Each place with its text, the workflow last. ``keys`` are the variables that the target and the grader take."""
+    folder = _TEMPLATES / choices.template
+    values = _values(choices, where, keys)
+    made = {}
+    for path in sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path)) if choices.config else ():
+        name = path.relative_to(folder).as_posix().removesuffix(".template")  # of a program, so that no tool takes it for one of ours
+        parts = (*where.folder, *name.split("/"))
+        text = _filled(path, values)
+        made[Place(where.cwd, parts)] = _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text) if choices.live else text
+    if choices.workflow:
+        own = _TEMPLATES / f"workflow-{choices.template}.yml"
+        path = own if own.exists() else _TEMPLATES / "workflow.yml"
+        made[Place(where.root, (".github", "workflows", f"{where.key}.yml"))] = _filled(path, values)
+    return made
+
+
+def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[str, str]:
+    """What stands in the templates for what."""
+    both = sorted({*keys[0], *keys[1]})
+    named_keys = (choices.key_of(id_) for id_ in (choices.target, choices.judge))
+    target_key, grader_key = (f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys)
+    quoted = _in_quotes(where.below)
+    named = {"provider": choices.provider, "grader": choices.grader}  # inputs, for a config that is there
+    models = "".join(f"{name}: {_in_quotes(id_)}\n          " for name, id_ in named.items() if id_)
+    needs = [f"it needs {' and '.join(names)}" if names else "it needs no key" for names in keys]
+    when = "; only needed once models are asked" if choices.config and not choices.live else ""
+    env = [f"env: # secrets of the repository{when}", *(f"  {key}: ${{{{ secrets.{key} }}}}" for key in both)]
+    if not both:
+        env = ["# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."]
+    return {
+        "PROVIDER": choices.target,
+        "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}' if grader_key else f'"{choices.judge}"',
+        "ACCESS": target_key,
+        "TARGET_NEEDS": needs[0],
+        "GRADER_NEEDS": needs[1],
+        "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
+        "PLACE": where.below or "this repository",
+        "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
+        "KEY": where.key,
+        "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
+        "MODELS": "" if choices.config else models,
+        "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
+        "ANSWERS": _in_quotes(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
+        "UP": "../" * len(where.below.split("/")) if where.below else "",
+        "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
+        "ENV": "\n        ".join(env),
+    }
+
+
+def _in_quotes(text: str) -> str:
+    """A text of printable signs in YAML. Written out, since YAML knows no pairs of surrogates."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _filled(path: Path, values: dict[str, str]) -> str:
+    return re.sub(r"__([A-Z_]+?)__", lambda found: values[found[1]], path.read_text(encoding="utf-8"))
 
 
 def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Place, str], list[str]]:
@@ -48,10 +154,8 @@ def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Pla
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
         raise ProviderError(prepared.hide(row.error or failures[0].reason), Trouble.SETUP if setup else Trouble.MALFORMED)
-    texts = {
-        "answers.yaml": partial(_with_answers, answered),
-        "grades.yaml": partial(_with_grades, [it for several in graded for it in several]),
-    }
+    judged = [it for several in graded for it in several]
+    texts = {"answers.yaml": partial(_with_answers, answered), "grades.yaml": partial(_with_grades, judged)}
     files = {place: prepared.hide(texts.get(place.parts[-1], str)(text)) for place, text in made.items()}
     lines = [f"{job.target.id} answered: {one_line(row.output, _SHOWN)}"] if answered else []
     lines += [f"{it.assertion.type}: {it.outcome.value}; {one_line(it.reason, _SHOWN)}" for it in row.grades]
@@ -98,16 +202,6 @@ def _quoted(text: str) -> str:
     return str(yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
 
 
-_THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
-_ABOUT = {
-    CONFIG: "what is asked, and what blocks",
-    "prompt.txt": "what the model is told",
-    "recorded/answers.yaml": "the answers of a run that asks no model",
-    "recorded/grades.yaml": "the grades of a run that asks no model",
-    "answer_cases.py": "has your program answer; put it in there",
-}
-
-
 def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, live: bool, ask: Ask | None) -> Iterator[str]:
     """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
 
@@ -132,11 +226,9 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
         yield from lines
     create(made, cures)
     yield from _written(made, where)
-    defaults = {
-        "template": f"{choices.template} ({TEMPLATES[choices.template]})",
-        **({"provider": choices.target} if choices.template != "answers" else {}),
-        "grader": choices.judge,
-    }
+    defaults = {"template": f"{choices.template} ({TEMPLATES[choices.template]})"}
+    defaults |= {"provider": choices.target} if choices.template != "answers" else {}
+    defaults |= {"grader": choices.judge}
     taken = [f"--{name} {value}" for name, value in defaults.items() if name not in given]
     if taken and config and not ask:
         yield f"Defaults taken: {', '.join(taken)}"

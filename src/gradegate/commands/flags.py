@@ -6,21 +6,19 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.document import table
 from gradegate.options import PLANNING, RUNNING, SWITCH, Option
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS, Settings
 
-if TYPE_CHECKING:
-    from gradegate.reporting.console import View
-
 
 def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
-    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": their names, number of values as argparse has it, and why."""
+    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": names, number of values as argparse has it, and why."""
     for names, entry in table("commands", "promptfoo_options.yaml")[kind].items():
         yield names.split(", "), entry["values"], entry["why"]
 
@@ -31,12 +29,10 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
     parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
     how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
     for option in sorted(RUN_OPTIONS, key=lambda it: bool(it.flags)):  # what has no flag stands before the configs
-        if command not in option.commands:
+        if command not in option.commands or (command == "rerun" and option.field == "configs"):
             continue
         if not option.flags:
             parser.add_argument(option.field, metavar=option.metavar, help=_help(option))
-        if option.field == "configs" and command == "rerun":
-            continue
         if option.field == "configs":
             parser.add_argument("config", nargs="*", help=_help(option))
         if option.kind is SWITCH and option.flags:
@@ -44,9 +40,9 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
             group.add_argument(*option.flags, dest=option.field, action="store_true", default=None, help=_help(option))
         elif option.flags:
             form = "append" if option.kind.gather else "store"
-            form_of_value = f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
-            how: dict[str, Any] = {"metavar": form_of_value, "type": _reader(option)}
-            parser.add_argument(*option.flags, dest=option.field, action=form, help=_help(option), **how)
+            value = f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
+            how: dict[str, Any] = {"action": form, "metavar": value, "type": partial(_read, option)}
+            parser.add_argument(*option.flags, dest=option.field, help=_help(option), **how)
     if command in PLANNING:
         for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):
             for names, count, why in of_promptfoo(kind):
@@ -62,14 +58,11 @@ def _help(option: Option) -> str:
     return "; ".join(filter(None, parts)).replace("%", "%%")
 
 
-def _reader(option: Option) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        value = option.kind.read(text)
-        if value is None:
-            raise argparse.ArgumentTypeError(f"{text!r} cannot be used -> write {option.kind.needs}")
-        return value
-
-    return read
+def _read(option: Option, text: str) -> Any:
+    value = option.kind.read(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be used -> write {option.kind.needs}")
+    return value
 
 
 def settings(args: argparse.Namespace, cwd: Path) -> Settings:
@@ -94,13 +87,6 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
         given.pop("cache", None)
     environ = with_files(os.environ, given.get("env_files", ()), cwd)
     return Settings(**given, cwd=cwd, commit=commit_of(cwd, Environment(os.environ)), in_ci=bool(os.environ.get("CI")), environ=environ)
-
-
-def view(settings: Settings) -> View:
-    """How much of a run is shown."""
-    from gradegate.reporting.console import QUIET, WHOLE, View
-
-    return QUIET if settings.quiet else WHOLE if settings.verbose else View()
 
 
 class _NoEffect(argparse.Action):

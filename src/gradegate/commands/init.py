@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 
 from gradegate.commands.choices import TEMPLATES
 from gradegate.commands.telling import complain, here, say
@@ -16,7 +15,6 @@ ABOUT = "write a first config and a workflow; makes no call without --live"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="the folder for the config; default is this folder")
     parser.add_argument("--template", choices=tuple(TEMPLATES), help="what is tested; default prompt")
     parser.add_argument("--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL")
@@ -32,14 +30,29 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     names = ("folder", "template", "provider", "grader", "action", "key")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if empty := [name for name, value in given.items() if not value]:  # a variable of the shell that is not set
         shown = " and ".join(name if name == "folder" else f"--{name}" for name in empty)
         raise ConfigError.at(f"{shown}: nothing is given", None, "write what is meant, or leave it out")
     if args.from_pr:
-        return _from_pr(given)
+        from gradegate.commands.outlook import outlook
+        from gradegate.files.checkout import repository_of
+        from gradegate.reporting.visible import harmless
+
+        if given:
+            name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"
+            what = f"--from-pr looks at the workflows that there are, and {name} chooses what is written"
+            raise ConfigError.at(what, None, "give one of the two")
+        cwd = here().resolve()
+        lines, problems = outlook(repository_of(cwd) or cwd)
+        for line in lines:
+            print(harmless(line))
+        sys.stdout.flush()  # what is wrong comes below what it is about
+        for problem in problems:
+            complain(problem)
+        print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")
+        return MISTAKE if problems else PASS
     from gradegate.commands.first_gate import begin
 
     def ask(question: str) -> str:
@@ -55,23 +68,3 @@ def run(args: argparse.Namespace) -> int:
         complain(f"{e} -> nothing was written; {cure}")
         return MISTAKE if e.trouble is Trouble.SETUP else INCONCLUSIVE
     return PASS
-
-
-def _from_pr(given: Mapping[str, str]) -> int:
-    from gradegate.commands.outlook import outlook
-    from gradegate.files.checkout import repository_of
-    from gradegate.reporting.visible import harmless
-
-    if given:
-        name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"
-        what = f"--from-pr looks at the workflows that there are, and {name} chooses what is written"
-        raise ConfigError.at(what, None, "give one of the two")
-    cwd = here().resolve()
-    lines, problems = outlook(repository_of(cwd) or cwd)
-    for line in lines:
-        print(harmless(line))
-    sys.stdout.flush()  # what is wrong comes below what it is about
-    for problem in problems:
-        complain(problem)
-    print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")
-    return MISTAKE if problems else PASS

@@ -16,7 +16,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     sys.stdout.write(listing())
     return PASS
 
@@ -45,6 +44,5 @@ def listing() -> str:
 
 def summary(plugin: Any) -> str:
     """What a plug-in says of itself, else the first line of its docstring."""
-    if isinstance(text := getattr(plugin, "summary", None), str):
-        return text
-    return str(plugin.__doc__).strip().splitlines()[0].replace("``", "`") if plugin.__doc__ else ""
+    text = str(plugin.__doc__).strip().splitlines()[0].replace("``", "`") if plugin.__doc__ else ""
+    return own if isinstance(own := getattr(plugin, "summary", None), str) else text

@@ -9,15 +9,10 @@ from gradegate.commands import flags
 from gradegate.commands.telling import delivered, estimated, here, written
 
 ABOUT = "decide from the parts of all shards of a run; makes no call"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
-    flags.add(parser, "merge")
+add = partial(flags.add, command="merge")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
     from gradegate.steps.session import deliver
@@ -29,4 +24,4 @@ def run(args: argparse.Namespace) -> int:
     if settings.open:
         return written(name_open(settings))
     bar = partial(progress, in_ci=True, quiet=settings.quiet)
-    return delivered(deliver(of_merge(settings), (), Links(), bar, ask=answered_by_parts), flags.view(settings))
+    return delivered(deliver(of_merge(settings), (), Links(), bar, ask=answered_by_parts), settings)

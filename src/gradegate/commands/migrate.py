@@ -26,7 +26,7 @@ from gradegate.files.edits import Edits, Remarked
 from gradegate.files.plain_files import Place, replacing
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
-from gradegate.github.promptfoo_inputs import VARIABLES, moved
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH
 from gradegate.planning.grader_options import option_names
@@ -39,6 +39,13 @@ IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 # One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
+_PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
+_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
+_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
+_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
+Keys = list[str | int]
+ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
+_END = "\\ No newline at end of file"
 
 
 def inputs(run: str) -> tuple[dict[str, Any], str]:
@@ -75,14 +82,6 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
             found[option.name] = ["true"]
     texts = {name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}") for name, values in found.items()}
     return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
-
-
-_PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
-_COMMENT = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
-_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
-_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
-_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
-Keys = list[str | int]
 
 
 @dataclass
@@ -175,10 +174,11 @@ class Migration:
         if rights and action.comment != "off" and "pull-requests" not in rights:
             edits.change(where, put={"pull-requests": "write"})
         elif rights and action.comment != "off" and rights["pull-requests"] != "write":
-            self._tell(("the job may not write to pull requests, so no comment is posted", edits.origin(where), _COMMENT))
+            cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
+            self._tell(("the job may not write to pull requests, so no comment is posted", edits.origin(where), cure))
         for level in ([], place[:2], place):
-            decides = sorted(VARIABLES.keys() & _at(workflow, *level, "env").keys())
-            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), VARIABLES[it]) for it in decides))
+            decides = sorted(PROMPTFOO_VARIABLES.keys() & _at(workflow, *level, "env").keys())
+            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), PROMPTFOO_VARIABLES[it]) for it in decides))
         if "pull_request_target" in str(workflow.get("on")):
             self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
         self.left += [replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes]
@@ -281,7 +281,6 @@ def _configs(run: Settings) -> set[Path]:
 
 
 def _mistakes(run: Settings, origin: Origin) -> list[Mistake]:
-    """What is wrong with a run."""
     try:
         prepare_without_keys(run)
     except ConfigError as e:
@@ -298,12 +297,7 @@ def _answering(run: Settings) -> str:
     return ""
 
 
-ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
-_END = "\\ No newline at end of file"
-
-
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     about = "configs, and workflows that run promptfoo; default is the config of the folder and all such workflows of the repository"
     parser.add_argument("file", nargs="*", help=about)
     parser.add_argument("--write", action="store_true", help="write the changes; without this option they are only shown")
@@ -311,7 +305,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     cwd = here().resolve()
     migration = Migration(repository_of(cwd) or cwd, args.grader)
     default = [cwd / name for name in DEFAULT_CONFIGS if (cwd / name).is_file()][:1]
@@ -340,7 +333,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(migration: Migration, write: bool) -> int:
-    """Show the changes, or make them, and what is left."""
+    """Show the changes, or make them, and what is left. Raises ConfigError for a file that cannot be written."""
     changed = {}
     for path, edits in migration.files.items():
         try:
@@ -353,31 +346,24 @@ def _tell(migration: Migration, write: bool) -> int:
             old, new = (it.splitlines(keepends=True) for it in (edits.mark + edits.text, text))
             for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
                 say(line.removesuffix("\n").removesuffix("\r") + ("" if line.endswith("\n") else f"\n{_END}"))
-    if write:
-        _write(migration.root, changed)
+    # Each file whole or not at all, and none where one cannot be written.
+    names = {path: path.relative_to(migration.root).as_posix() for path in changed}
+    if write and (closed := [name for path, name in names.items() if not path.stat().st_mode & stat.S_IWUSR]):
+        raise ConfigError(*(Mistake("the file may only be read", Origin(name), "allow writing it") for name in closed))
+    for path, text in changed.items() if write else ():
+        try:
+            with replacing(Place(migration.root, tuple(names[path].split("/")))) as file:
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+                file.write(text)
+        except OSError as e:
+            raise ConfigError.at(f"it could not be written: {e.strerror or e}", Origin(names[path]), "start again") from e
     if left := dict.fromkeys(migration.left):
         say("Notes, and what you need to change by hand:")
         for mistake in sorted(left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)):
             say(f"  {mistake}")
-    names = ", ".join(path.relative_to(migration.root).as_posix() for path in changed)
+    listed = ", ".join(names.values())
     if not changed:
         say("no further change can be made automatically" if left else f"nothing is lacking in {many(len(migration.files), 'file')}")
     else:
-        say(f"written: {names}" if write else f"nothing was written; --write changes {names}")
+        say(f"written: {listed}" if write else f"nothing was written; --write changes {listed}")
     return PASS
-
-
-def _write(root: Path, changed: Mapping[Path, str]) -> None:
-    """Each file whole or not at all, and none where one cannot be written. Raises ConfigError."""
-    if closed := [path for path in changed if not path.stat().st_mode & stat.S_IWUSR]:
-        raise ConfigError(
-            *(Mistake("the file may only be read", Origin(path.relative_to(root).as_posix()), "allow writing it") for path in closed)
-        )
-    for path, text in changed.items():
-        parts = path.relative_to(root).parts
-        try:
-            with replacing(Place(root, parts)) as file:
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-                file.write(text)
-        except OSError as e:
-            raise ConfigError.at(f"it could not be written: {e.strerror or e}", Origin("/".join(parts)), "start again") from e

@@ -15,7 +15,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
 from gradegate.options import worded
-from gradegate.steps.preparation import STAND_IN, Prepared, prepare_without_keys
+from gradegate.steps.preparation import STAND_IN, prepare_without_keys
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 
@@ -26,8 +26,7 @@ _MOST = 500  # files
 
 def outlook(root: Path) -> tuple[list[str], list[str]]:
     """What is said of the workflows, a line each, and what keeps them from running. Makes no call and runs no code."""
-    lines: list[str] = []
-    problems: list[str] = []
+    lines, problems = list[str](), list[str]()
     for path in sorted((root / ".github" / "workflows").glob("*.y*ml"))[:_MOST]:
         name = path.relative_to(root).as_posix()
         try:
@@ -81,11 +80,15 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
     blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
     counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
+    # What becomes of pull requests whose workflow GitHub gives no secrets.
+    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
+    forks = f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
+    if "pull_request" not in events:
+        forks = "see docs/github-events.md"
+    elif not prepared.plan.keys:
+        forks = "run like any other, because no key is needed; no comment, because their token is read-only"
     yes = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
-    said += [
-        ("blocks", yes if counts and blocking else "no: every rule or every assertion only advises"),
-        ("forks", _forks(events, prepared, action)),
-    ]
+    said += [("blocks", yes if counts and blocking else "no: every rule or every assertion only advises"), ("forks", forks)]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
     return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
 
@@ -94,32 +97,16 @@ def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[Actio
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
-    action = from_inputs(_environ(root, env, inputs), root)
+    # The variables of the process on the runner. A secret is taken to be there; another expression is left out.
+    environ = {name: STAND_IN if _OPEN in text else text for name, text in env.items()}
+    given = {name: STAND_IN if name in KEYS else "" if _OPEN in text else text for name, text in inputs.items() if text}
+    environ |= {f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()}
+    action = from_inputs(environ | runner(root), root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
     # Answers of another job are not there yet; whoever gives them, no target is asked.
     return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
-
-
-def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings) -> str:
-    """What becomes of pull requests whose workflow GitHub gives no secrets."""
-    if "pull_request" not in events:
-        return "see docs/github-events.md"
-    if not prepared.plan.keys:
-        return "run like any other, because no key is needed; no comment, because their token is read-only"
-    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
-    return f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
-
-
-def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the process on the runner. A secret is taken to be there; another expression is left out."""
-    given = {name: STAND_IN if name in KEYS else "" if _OPEN in text else text for name, text in inputs.items() if text}
-    return {
-        **{name: STAND_IN if _OPEN in text else text for name, text in env.items()},
-        **{f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()},
-        **runner(root),
-    }
 
 
 def runner(root: Path) -> dict[str, str]:

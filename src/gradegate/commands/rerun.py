@@ -22,7 +22,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.files.workspace import Workspace
     from gradegate.planning.filters import leaving_out
     from gradegate.planning.retold import options
@@ -55,4 +54,4 @@ def run(args: argparse.Namespace) -> int:
     if settings.estimate:
         return estimated(settings)
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
-    return delivered(deliver(settings, (), Links(), bar), flags.view(settings))
+    return delivered(deliver(settings, (), Links(), bar), settings)

@@ -10,15 +10,10 @@ from gradegate.commands.telling import delivered, estimated, here, written
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
-    flags.add(parser, "run")
+add = partial(flags.add, command="run")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
     from gradegate.steps.session import deliver
@@ -31,4 +26,4 @@ def run(args: argparse.Namespace) -> int:
         from gradegate.steps.shards import ask
 
         return written(ask(settings, bar))
-    return delivered(deliver(settings, (), Links(), bar), flags.view(settings))
+    return delivered(deliver(settings, (), Links(), bar), settings)

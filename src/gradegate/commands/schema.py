@@ -12,12 +12,10 @@ ABOUT = "print a JSON Schema"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     parser.add_argument("of", nargs="?", choices=("config", "results"), default="config")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code."""
     sys.stdout.write(schema(args.of))
     return PASS
 

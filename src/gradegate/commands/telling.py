@@ -1,9 +1,10 @@
-"""What commands share: where they are, and what they say on which stream."""
+"""What commands share: where they are, what they say on which stream, and the last part of every help page."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,52 @@ from gradegate.deciding.exit import PASS, exit_code
 from gradegate.errors import ConfigError, Mistake
 from gradegate.options import worded
 
+EXAMPLES: Mapping[str, str] = {
+    "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
+    "rerun": "gradegate rerun results.json --failed",
+    "merge": "gradegate merge parts evals/support.yaml -o results.json",
+    "validate": "gradegate validate evals/support.yaml",
+    "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
+    "calibrate": "gradegate calibrate evals/support.yaml labels.jsonl -o calibration.json",
+    "list": "gradegate list",
+    "schema": "gradegate schema config > gradegate.schema.json",
+    "init": "gradegate init",
+    "migrate": "gradegate migrate --write",
+    "view": "gradegate view results.json",
+    "explain": 'gradegate explain "names the approval limit" results.json',
+}
+_MISTAKE = "a mistake in a config, a key or an argument"
+_DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE, "3": "inconclusive, or not run"}
+_DONE = {"0": "done", "2": _MISTAKE}
+# The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
+CODES: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
+    "validate": {"0": "no mistake", "2": _MISTAKE},
+    "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
+    "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
+}
+FIRST = """\
+gradegate gates pull requests on LLM evals. These five commands are enough to begin:
+
+  gradegate init             writes a first config and a workflow
+  gradegate validate         finds every mistake, and says what a run would take
+  gradegate run              asks, grades and decides
+  gradegate rerun --failed   asks again what failed last
+  gradegate explain CASE     tells the whole story of one case
+
+All commands: gradegate --help. Options of one: gradegate run --help."""
+
+
+def epilog(command: str = "") -> str:
+    """The text below the options of a command, or of all commands; what is asked for most stands last, where it is in sight."""
+    codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
+    example = EXAMPLES.get(command or "run", f"gradegate {command}")
+    table = (f"  {code:<{max(map(len, codes))}}  {meaning}" for code, meaning in codes.items())
+    parts = ["exit codes:", *table, "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
+    return "\n".join(parts)
+
+
 if TYPE_CHECKING:
-    from gradegate.access.hiding import Hide
-    from gradegate.reporting.console import View
     from gradegate.steps.preparation import Prepared
     from gradegate.steps.session import Delivered
     from gradegate.steps.shards import Written
@@ -35,9 +79,10 @@ def complain(text: str) -> None:
 
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
+    from gradegate.access.environment import sealing
     from gradegate.reporting.console import Line, Tone, say
 
-    hide = _seal()
+    hide = sealing(os.environ)
     place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
     say(Line(worded(str(mistake), inputs=False).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
     for line in mistake.excerpt.splitlines():
@@ -52,24 +97,20 @@ def say(text: str) -> None:
 
 def bare(text: str) -> str:
     """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
+    from gradegate.access.environment import sealing
     from gradegate.reporting.visible import harmless
 
-    return harmless(_seal()(worded(text, inputs=False)))
+    return harmless(sealing(os.environ)(worded(text, inputs=False)))
 
 
-def _seal() -> Hide:
-    from gradegate.access.environment import sealing
-
-    return sealing(os.environ)
-
-
-def delivered(outcome: Delivered, view: View) -> int:
+def delivered(outcome: Delivered, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
-    from gradegate.reporting.console import fitted, lines
+    from gradegate.reporting.console import QUIET, WHOLE, View, fitted, lines
     from gradegate.reporting.console import say as shown
 
     for failure in outcome.failures.values():
         complain(failure)
+    view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
     for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
         shown(line, outcome.seal)
     return exit_code(outcome.decision)

@@ -12,7 +12,6 @@ ABOUT = "find every mistake in configs, and estimate the calls of a run; makes n
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
     flags.add(parser, "validate")
     parser.add_argument("--without-keys", action="store_true", help="keys of models need not be here, as in a hook of a commit")
 
@@ -26,16 +25,12 @@ def run(args: argparse.Namespace) -> int:
     settings = flags.settings(args, here())
     prepared, absent = prepare_without_keys(settings) if args.without_keys else (prepare(settings), ())
     plan = prepared.shown_plan
-    for note in plan.notes:
-        print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
-    for change in prepared.changes.found:
-        where = f"{change.origin}: " if change.origin else ""
-        print(harmless(f"{where}gate {change.kind.value}: {change.text}"))
-    for preset in (policy.preset for policy in plan.policies if policy.preset):
-        print(harmless(f"{preset.origin}: {preset.text}"))
-    for line in (model.chosen for model in plan.models if model.chosen):
-        print(harmless(line))
-    for line in inventory(plan.keys, prepared.secrets.names) if not absent else [f"a run needs {', '.join(sorted(absent))}"]:
+    lines = [f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}" for note in plan.notes]
+    lines += [f"{f'{it.origin}: ' if it.origin else ''}gate {it.kind.value}: {it.text}" for it in prepared.changes.found]
+    lines += [f"{policy.preset.origin}: {policy.preset.text}" for policy in plan.policies if policy.preset]
+    lines += [model.chosen for model in plan.models if model.chosen]
+    lines += inventory(plan.keys, prepared.secrets.names) if not absent else [f"a run needs {', '.join(sorted(absent))}"]
+    for line in lines:
         print(harmless(line))
     say_estimate(prepared)
     print(f"valid: {planned(prepared)} planned")

@@ -11,17 +11,16 @@ from pathlib import Path
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.checkout import head_of, repository_of
-from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
-from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import connect
 from gradegate.github.dependencies import Filter
-from gradegate.github.ending import Ending
-from gradegate.github.event import Event, links, read_event
+from gradegate.github.event import links, read_event
 from gradegate.github.inputs import from_inputs
-from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
+from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
+from gradegate.github.pull_request import approval, with_pull_request
+from gradegate.github.workflow import Ending
 from gradegate.reporting.redact import at_door
-from gradegate.reporting.visible import harmless
+from gradegate.reporting.visible import command, harmless
 from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
 from gradegate.steps.session import Delivered, deliver, deliver_without_keys
@@ -51,14 +50,14 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         if settings.run.shard or settings.run.open:  # the merge that decides is the only one that comments
             settings = replace(settings, comment="off")
         github = connect(environ, settings.token)
-        step = Step(settings, with_pull_request(github, event), github, say)
+        step = Step(settings, with_pull_request(github, event), github, partial(print, flush=True))
         if event.name == "pull_request_target":
             warn(step, TARGET)
         try:
             if settings.mistakes:
                 raise ConfigError(*settings.mistakes)
             parts = settings.run.shard or (settings.run.merge and settings.run.open)
-            code = publish_part(step, _part(step)) if parts else _run(step)
+            code = _part(step) if parts else _run(step)
         except ConfigError as e:
             said = ConfigError(*at_door(e.mistakes, inputs=True))
             publish_mistakes(step, said, MISTAKE)
@@ -68,14 +67,18 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         return code
 
 
-def _part(step: Step) -> Written:
-    """What a shard asked, or which failures are open: neither decides. Raises ConfigError."""
+def _part(step: Step) -> int:
+    """Say what a shard asked, or which failures are open: neither decides anything. Raises ConfigError."""
     settings, spare = step.settings.run, partial(_spared, step)
     try:
-        return ask(settings, partial(progress, in_ci=settings.in_ci), spare) if settings.shard else name_open(settings, spare)
+        part = ask(settings, partial(progress, in_ci=settings.in_ci), spare) if settings.shard else name_open(settings, spare)
     except ConfigError as e:
-        missing = _missing(step, e)
-        return Written(f"NOT RUN: {withheld(step.event, missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE)
+        part = Written(f"NOT RUN: {_withheld(step, e)}", code=PASS if step.settings.neutral else INCONCLUSIVE)
+    for problem in part.problems:
+        warn(step, problem)
+    step.tell(harmless(part.said))
+    set_outputs(step, {"exit-code": str(part.code), "open": "" if settings.shard else str(part.failures)})
+    return part.code
 
 
 def _run(step: Step) -> int:
@@ -88,7 +91,9 @@ def _run(step: Step) -> int:
     if decision.run.interrupted:  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     console, *documents = delivered.documents
-    tell_grouped("Report", console.parts, sys.stdout.write)
+    # The log folded under a title, but for the last two lines: how many, and the verdict.
+    *folded, counts, verdict = console.parts
+    sys.stdout.writelines([command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict])
     for failure in delivered.failures.values():
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
@@ -100,38 +105,32 @@ def _run(step: Step) -> int:
 
 def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
-    settings, event = step.settings.run, step.event
-    where = replace(links(event, step.environ), holds=holds(step), key=step.settings.comment_key)
+    settings = step.settings.run
+    where = replace(links(step.event, step.environ), holds=holds(step), key=step.settings.comment_key)
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
     where = replace(where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else "")
-    names = ("console", *PUBLISHED)
-    spare = partial(_spared, step)
+    names, spare, approve = ("console", *PUBLISHED), partial(_spared, step), partial(_approval, step)
+    shown = partial(progress, in_ci=settings.in_ci)
     try:
-        shown, approve = partial(progress, in_ci=settings.in_ci), partial(_approval, step)
         if settings.merge:
             return deliver(of_merge(settings), names, where, shown, approve, spare, answered_by_parts)
         return deliver(settings, names, where, shown, approve, spare)
     except ConfigError as e:
-        missing = _missing(step, e)
-        why = withheld(event, missing), TWO_STAGES
-        return deliver_without_keys(settings, names, where, why, partial(_approval, step), spare)
+        return deliver_without_keys(settings, names, where, (_withheld(step, e), TWO_STAGES), approve, spare)
 
 
-def _missing(step: Step, error: ConfigError) -> frozenset[str]:
-    """The variables that an outsider's run is not given, where they alone explain the error; else the error is raised again."""
-    missing = _of_shards(step) if isinstance(error, NoPartsError) else error.missing
+def _withheld(step: Step, error: ConfigError) -> str:
+    """Why an outsider's run has none of the variables that are missing, where they alone explain the error; else it is raised again."""
+    missing = error.missing
+    if isinstance(error, NoPartsError):  # the shards missed them, and left no part for this merge, which takes no key itself
+        try:
+            prepare(replace(step.settings.run, merge="", open="", cache=""))
+        except ConfigError as e:
+            missing = e.missing
     if not (step.event.outsider and missing):
         raise error
-    return missing
-
-
-def _of_shards(step: Step) -> frozenset[str]:
-    """What the shards missed that left no part for this merge, which takes no key itself. Raises ConfigError."""
-    try:
-        prepare(replace(step.settings.run, merge="", open="", cache=""))
-    except ConfigError as e:
-        return e.missing
-    return frozenset()
+    names, verb = ", ".join(sorted(missing)), "is" if len(missing) == 1 else "are"
+    return f"the pull request comes from {step.event.outsider}: GitHub gives its workflow no secrets, and {names} {verb} not set"
 
 
 def _spared(step: Step, prepared: Prepared) -> str:
@@ -142,13 +141,6 @@ def _spared(step: Step, prepared: Prepared) -> str:
     if otherwise:
         step.tell(harmless(f"{otherwise}."))
     return reason
-
-
-def withheld(event: Event, missing: frozenset[str]) -> str:
-    """Why a run of an outsider has none of the variables that are missing."""
-    verb = "is" if len(missing) == 1 else "are"
-    names = ", ".join(sorted(missing))
-    return f"the pull request comes from {event.outsider}: GitHub gives its workflow no secrets, and {names} {verb} not set"
 
 
 def _approval(step: Step) -> Approval:

@@ -26,7 +26,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 from gradegate.access.environment import OWN
 from gradegate.files.bounds import MAX_BASELINE, MIB
 from gradegate.files.plain_files import Place, replacing
-from gradegate.github.client import GitHub, Never, as_json, patiently, said
+from gradegate.github.client import GitHub, Never, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reporting.deliver import render
@@ -150,8 +150,13 @@ class _Source:
 
     def newest(self) -> tuple[bytes, str]:
         """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
+        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
+        found: list[_Run] = []
+        for event in OWN:  # each is asked for by itself, so that runs of pull requests leave no run out
+            query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
+            found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
-        for run in self._runs():
+        for run in sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id):
             listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")["artifacts"]
             own = (it for it in map(_Artifact.model_validate, listed) if it.name == self.name)
             artifact = max(own, key=lambda it: it.id, default=None)  # of several attempts the last
@@ -163,16 +168,6 @@ class _Source:
             else:
                 return self._packed(artifact, origin), origin
         raise _NothingError("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
-
-    def _runs(self) -> list[_Run]:
-        """Runs of the workflow, newest first. Each event is asked for by itself, so that runs of pull requests leave no run out."""
-        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
-        branch = quote(self.branch, safe="")
-        found: list[_Run] = []
-        for event in OWN:
-            reply = self._read(f"{place}?event={event}&branch={branch}&exclude_pull_requests=true&per_page={RUNS}")
-            found += map(_Run.model_validate, reply["workflow_runs"])
-        return sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id)
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""
@@ -205,11 +200,7 @@ class _Source:
         return packed
 
     def _read(self, address: str) -> Any:
-        answer = self.github.send("GET", address)
-        if answer.status != 200:
-            cure = "give the job `permissions: actions: read` and `contents: read`"
-            raise Never(f"the runs of the default branch cannot be read ({answer.status}: {said(answer)}); {cure}")
-        return as_json(answer)
+        return self.github.read_json(address, "the runs of the default branch", "actions: read` and `contents: read")
 
 
 def unpack(packed: bytes, folder: Path) -> None:

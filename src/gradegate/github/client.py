@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ from gradegate.http.response import Response
 
 T = TypeVar("T")
 API_VERSION = "2022-11-28"
+PER_PAGE = 100
+MOST_PAGES = 300
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
 SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
@@ -36,14 +39,6 @@ class Later(GradegateError):
         self.exact = exact
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The author of what a token writes; ``kind`` is "User" or "Bot"."""
-
-    login: str
-    kind: str
-
-
 @dataclass(frozen=True)
 class GitHub:
     """Where and as whom to ask. ``pause`` waits, so that a caller can cut it short."""
@@ -60,10 +55,8 @@ class GitHub:
 
         ``elsewhere``: how many bytes may come from where a reply led to, another host, which is given no token.
         """
-        headers = {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}"}
-        if not elsewhere:
-            own = {"Accept": "application/vnd.github+json", "Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": API_VERSION}
-            headers |= own
+        own = {"Accept": "application/vnd.github+json", "Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": API_VERSION}
+        headers = {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}", **({} if elsewhere else own)}
         try:
             answer = self.client.send(method, url, headers=headers, body=body, most=elsewhere or MAX_BODY)
         except ProviderError as e:
@@ -71,9 +64,38 @@ class GitHub:
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
             raise Later(f"{answer.host} is unavailable ({answer.status}: {said(answer)})")
-        if _limited(answer):
-            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
+        spent = answer.headers.get("x-ratelimit-remaining") == "0"
+        limited = answer.status == 403 and (spent or "retry-after" in answer.headers or "rate limit" in said(answer).lower())
+        if limited or answer.status == 429:
+            exact = None  # seconds to wait, in GitHub's order: `retry-after`, else the reset of a spent budget
+            with suppress(ValueError, KeyError):
+                if "retry-after" in answer.headers:
+                    exact = max(0.0, float(answer.headers["retry-after"]))
+                elif spent:
+                    exact = max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
+            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, exact)
         return answer
+
+    def read_json(self, url: str, what: str, needs: str) -> Any:
+        """What is at an address, as JSON. Raises Later, and Never as ``unreadable`` says it."""
+        answer = self.send("GET", url)
+        if answer.status != 200:
+            raise Never(unreadable(answer, what, needs))
+        return as_json(answer)
+
+    def pages(self, url: str, what: str, kind: str, refusal: Callable[[Response], str]) -> Iterator[Any]:
+        """The items of a list. Raises Later, and Never for a list that cannot be read, for the reason that ``refusal`` gives."""
+        for page in range(1, MOST_PAGES + 1):
+            answer = self.send("GET", f"{url}?per_page={PER_PAGE}&page={page}")
+            if answer.status != 200:
+                raise Never(refusal(answer))
+            items = as_json(answer)
+            if not isinstance(items, list):
+                raise Never(f"{answer.host} answered something that is not {kind}")
+            yield from items
+            if 'rel="next"' not in answer.headers.get("link", "") and len(items) < PER_PAGE:
+                return
+        raise Never(f"{what} has more than {MOST_PAGES} pages")
 
 
 def connect(environ: Mapping[str, str], token: str, hurry: bool = False) -> GitHub:
@@ -100,21 +122,21 @@ def patiently(github: GitHub, ask: Callable[[], T]) -> T:
     raise AssertionError("the last attempt returns or raises")
 
 
-def whoami(github: GitHub, event: Event) -> Identity:
-    """Whose token this is: a person's by GET /user, an app's (also GITHUB_TOKEN's) by GraphQL. Raises Never."""
+def whoami(github: GitHub, event: Event) -> tuple[str, str]:
+    """Whose token this is, "User" or "Bot": a person's by GET /user, an app's (also GITHUB_TOKEN's) by GraphQL. Raises Never."""
     try:
         if not github.token.startswith(INSTALLATION):
             answer = github.send("GET", f"{github.api}/user")
             if answer.status == 200:
                 reply = as_json(answer)
-                return Identity(str(reply["login"]), str(reply["type"]))
+                return str(reply["login"]), str(reply["type"])
         answer = github.send("POST", github.graphql, {"query": "{viewer{login}}"})
         login = str(as_json(answer)["data"]["viewer"]["login"])
     except (KeyError, TypeError):
         if answer.status == 401:
             raise Never(refusal(answer, event)) from None
         raise Never(f"{answer.host} does not say whose token this is ({answer.status}: {said(answer)})") from None
-    return Identity(login.removesuffix("[bot]") + "[bot]", "Bot")
+    return login.removesuffix("[bot]") + "[bot]", "Bot"
 
 
 def refusal(answer: Response, event: Event) -> str:
@@ -127,6 +149,11 @@ def refusal(answer: Response, event: Event) -> str:
     if event.outsider:
         return f"the pull request comes from {event.outsider}, so its token is read-only ({words}); see the job summary instead"
     return f"the token may not comment on pull request {event.number} ({words}); give the job `permissions: pull-requests: write`"
+
+
+def unreadable(answer: Response, what: str, needs: str) -> str:
+    """Why GitHub did not let ``what`` be read, and the permissions that it ``needs``."""
+    return f"{what} cannot be read ({answer.status}: {said(answer)}); give the job `permissions: {needs}`"
 
 
 def as_json(answer: Response) -> Any:
@@ -149,22 +176,3 @@ def said(answer: Response) -> str:
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
     words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
     return excerpt(" ".join(words.split()), 300) or "no reason given"
-
-
-def _limited(answer: Response) -> bool:
-    if answer.status not in (403, 429):
-        return False
-    spent = answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
-    return answer.status == 429 or spent or "rate limit" in said(answer).lower()
-
-
-def _asked(answer: Response) -> float | None:
-    """Seconds to wait, in GitHub's order: ``retry-after``, else the reset of a spent budget, else not said."""
-    try:
-        if "retry-after" in answer.headers:
-            return max(0.0, float(answer.headers["retry-after"]))
-        if answer.headers.get("x-ratelimit-remaining") == "0":
-            return max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
-    except (ValueError, KeyError):
-        pass
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -17,8 +17,8 @@ from gradegate.files.kinds import runs_code
 from gradegate.files.trusted_files import Vouched, ways
 from gradegate.files.workspace import searched
 from gradegate.github.client import GitHub
-from gradegate.github.diff import Changed, changed_files
 from gradegate.github.event import Event
+from gradegate.github.pull_request import Changed, changed_files
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.reporting.visible import one_line
 from gradegate.steps.preparation import Prepared
@@ -47,11 +47,6 @@ class Filter:
     settings: Settings
     paths: tuple[str, ...] = ()
 
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of the step."""
-        return self.settings.environ
-
     @cached_property
     def root(self) -> Path:
         """The work tree of the pull request. Raises CannotTellError."""
@@ -68,9 +63,9 @@ class Filter:
                 raise CannotTellError(f"the event {self.event.name} is not about the head of a pull request")
             if not self.github.token:
                 raise CannotTellError("the input `github-token` is empty")
-            if head_of(self.root) not in {self.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
+            if head_of(self.root) not in {self.settings.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
                 raise CannotTellError("the checkout is not at the commit of the event")
-            action = self.environ.get("GITHUB_ACTION_PATH", "")
+            action = self.settings.environ.get("GITHUB_ACTION_PATH", "")
             if action and Path(action).resolve().is_relative_to(self.root):
                 raise CannotTellError("the action itself comes from the pull request")
             if prepared.changes.found:
@@ -78,7 +73,7 @@ class Filter:
             if not self.paths and (why := self._unseen(prepared)):
                 raise CannotTellError(f"{why}; name its files in the input `paths`")
             read = frozenset(self._reads(prepared))
-            changed = changed_files(self.github, self.event, self.environ.get("GITHUB_BASE_REF", ""))
+            changed = changed_files(self.github, self.event, self.settings.environ.get("GITHUB_BASE_REF", ""))
             touched = sorted(self._touched(changed, read, prepared))
             if not touched:
                 # A pattern that no file has is a slip of the pen, which would have nothing checked, ever.
@@ -116,7 +111,7 @@ class Filter:
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
         vouched = self._committed()
-        own = self.environ.get("RUNNER_TEMP", "")
+        own = self.settings.environ.get("RUNNER_TEMP", "")
         for path in prepared.named:
             if own and path.is_relative_to(own) and not path.is_relative_to(self.root):
                 continue  # of an earlier step, as a baseline is; no file of the repository
@@ -139,18 +134,14 @@ class Filter:
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
-        folders = [
-            _below(folder, self.root)
-            for folder in (*prepared.searched, *(searched(self.settings.cwd / written) for written in self.settings.configs))
-        ]
+        own = (searched(self.settings.cwd / written) for written in self.settings.configs)
+        folders = [_below(folder, self.root) for folder in (*prepared.searched, *own)]
         defaults = {_below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
         for path in changed.paths:
             if path in read or _STEERING.fullmatch(path) or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
-            elif path in changed.gone and (
-                path in defaults or any(folder == "." or f"{path}/".startswith(f"{folder}/") for folder in folders)
-            ):
-                yield path  # a pattern may have matched it
+            elif path in changed.gone:  # a pattern may have matched it
+                yield from [path] if path in defaults or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders) else []
 
 
 def _is_application(model: AskedModel) -> bool:

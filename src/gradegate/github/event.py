@@ -81,11 +81,6 @@ class _Side(BaseModel):
     repo: _Repository | None = None
 
 
-class _User(BaseModel):
-    login: str = ""
-    id: int | None = None
-
-
 class _Label(BaseModel):
     name: str = ""
 
@@ -94,7 +89,7 @@ class _PullRequest(BaseModel):
     number: Annotated[int, Field(gt=0)]
     head: _Side
     base: _Side
-    user: _User | None = None
+    user: Person | None = None
     updated_at: AwareDatetime | None = None
 
 
@@ -122,7 +117,7 @@ class _Payload(BaseModel):
     workflow_run: _Run | None = None
     action: str | None = None
     label: _Label | None = None
-    sender: _User | None = None
+    sender: Person | None = None
     pull_request: _PullRequest | None = None
     merge_group: _MergeGroup | None = None
     before: _Sha | None = None
@@ -146,8 +141,8 @@ def read_event(environ: Mapping[str, str]) -> Event:
             actor=actor,
             action=payload.action or "",
             label=payload.label.name if payload.label else "",
-            author=_person(pull.user),
-            sender=_person(payload.sender),
+            author=pull.user or Person(),
+            sender=payload.sender or Person(),
             updated=pull.updated_at,
         )
     if group := payload.merge_group:
@@ -158,10 +153,6 @@ def read_event(environ: Mapping[str, str]) -> Event:
         return Event(name, repository, head_sha=sha, actor=actor, stage=stage)
     before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
     return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
-
-
-def _person(user: _User | None) -> Person:
-    return Person(user.login, user.id) if user else Person()
 
 
 def _payload(path: str) -> tuple[_Payload, str]:

@@ -1,22 +1,41 @@
-"""What the action's inputs say: ``INPUT_*`` of the environment as the settings of a run, and what the action does around it."""
+"""What the action's inputs say: ``INPUT_*`` of the environment as the settings of a run, and what the action does around it.
+
+The action's script hands over two variables: the inputs and the environment of the workflow's step, as JSON. A composite action is
+given no ``INPUT_*`` by the runner, and may not tell the step's own variables from those of the machine; the contexts ``inputs`` and
+``env`` can (actions/runner, CompositeActionHandler), unknown inputs among them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.github import promptfoo_inputs
+from gradegate.files.document import table
 from gradegate.github.artifact import FILES
-from gradegate.options import SWITCH, Option
+from gradegate.options import RUNS, SWITCH, Option
 from gradegate.registry import suggest
+from gradegate.reporting.visible import one_line
+from gradegate.results.mapping import encodable
 from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
+INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
+# What steers this process or the runner is not the step's to set.
+_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
+_TABLE = table("github", "promptfoo_action.yaml")
+_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
+PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
+_PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
+_IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
+_BOTH = "promptfoo also required {0}% of all single runs to pass; here every case must pass {1} of its runs, and single runs do not count"
+_PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
 def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
@@ -30,25 +49,24 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
     auto = frozenset(name for name in FILES if run.get(name) == AUTO)
     run |= {name: "" if name in auto else str(cwd / run[name]) for name in ("base", *FILES) if name in run}
-    run |= {"auto": auto, "cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
+    folder = str(run.get("cwd", ""))  # of the workspace, where links on the way to it lead too
+    if not (cwd / folder).resolve().is_relative_to(Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve()):
+        inputs.mistakes.append(_mistake("working-directory", folder, "give a folder inside the workspace"))
+    run |= {"auto": auto, "cwd": cwd / folder, "environ": {**environ, **variables}}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
-    mistakes = (*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ))
+    mistakes = [*inputs.mistakes, *inputs.unknown()]
+    # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
+    if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        for name, given in (("changes", settings.run.changes == "block"), ("approve-label", settings.approve_label)):
+            what = f"the input `{name}` needs `base`, which is empty"
+            mistakes += [Mistake(what, None, "give `base`: docs/github-base.md says how")] if given else []
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
-        mistakes = (*mistakes, Mistake(what, None, "with shards, give the same file to every job"))
+        mistakes.append(Mistake(what, None, "with shards, give the same file to every job"))
     if settings.paths and not settings.only_changed:
         cure = "give `only-changed: true`, or remove `paths`"
-        mistakes = (*mistakes, Mistake("the input `paths` has no effect without `only-changed`", None, cure))
-    return replace(settings, mistakes=mistakes)
-
-
-def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
-    """A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow."""
-    if settings.run.base or not environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
-        return
-    for name, given in (("changes", settings.run.changes == "block"), ("approve-label", bool(settings.approve_label))):
-        if given:
-            yield Mistake(f"the input `{name}` needs `base`, which is empty", None, "give `base`: docs/github-base.md says how")
+        mistakes.append(Mistake("the input `paths` has no effect without `only-changed`", None, cure))
+    return replace(settings, mistakes=tuple(mistakes))
 
 
 class _Inputs:
@@ -58,14 +76,6 @@ class _Inputs:
         self._environ = environ
         self.mistakes: list[Mistake] = []
 
-    def _text(self, name: str) -> str:
-        text = self._environ.get(f"INPUT_{name.upper()}", "").strip()
-        if "${{" not in text:
-            return text
-        cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
-        self.mistakes.append(Mistake(f"the input `{name}` contains an expression that was not evaluated", None, cure))
-        return ""
-
     def given(self, options: Iterable[Option]) -> dict[str, Any]:
         """The values of the inputs that are not empty, by the fields of the settings."""
         values = {entry.field: self.read(entry) for entry in options if not entry.no_input}
@@ -73,7 +83,11 @@ class _Inputs:
 
     def read(self, option: Option) -> Any:
         """The value of an input; None for an empty one, and for a mistaken one, which is noted."""
-        text, kind = self._text(option.name), option.kind
+        text, kind = self._environ.get(f"INPUT_{option.name.upper()}", "").strip(), option.kind
+        if "${{" in text:
+            cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
+            self.mistakes.append(Mistake(f"the input `{option.name}` contains an expression that was not evaluated", None, cure))
+            return None
         if kind.choices or kind is SWITCH:
             text = text.lower()
         lines = [line.strip() for line in text.splitlines() if line.strip()] if kind.gather else [text] if text else []
@@ -91,7 +105,7 @@ class _Inputs:
     def unknown(self) -> list[Mistake]:
         """A mistake for each input that there is not: the runner lets them all pass, and warns of some."""
         inputs = {f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input}
-        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input} | promptfoo_inputs.answers()
+        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input} | answers_to_promptfoo()
         mistakes = []
         for variable in sorted(it for it in self._environ if it.startswith("INPUT_") and it not in inputs):
             name = variable.removeprefix("INPUT_").lower()
@@ -101,13 +115,110 @@ class _Inputs:
             mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
         return mistakes
 
-    def folder(self, cwd: Path, text: str) -> Path:
-        """A folder of the workspace, where links on the way to it lead too."""
-        root = Path(self._environ.get("GITHUB_WORKSPACE") or cwd)
-        if not (cwd / text).resolve().is_relative_to(root.resolve()):
-            self.mistakes.append(_mistake("working-directory", text, "give a folder inside the workspace"))
-        return cwd / text
-
 
 def _mistake(name: str, text: str, cure: str) -> Mistake:
     return Mistake(f"the input `{name}` is {text!r}", None, cure)
+
+
+def handed(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment as a container action has it. Raises ConfigError where the script handed over something else."""
+    inputs, variables = _variables(environ, INPUTS), _variables(environ, ENV)
+    own = {name: value for name, value in environ.items() if name not in (INPUTS, ENV)}
+    given = {name: value for name, value in variables.items() if not _CLOSED.fullmatch(name)}
+    spelled = {f"INPUT_{name.replace(' ', '_').upper()}": value for name, value in inputs.items()}
+    return {**own, **given, **spelled}
+
+
+def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
+    text = environ.get(name, "")
+    try:
+        values = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise ConfigError.at(f"{name} is not a JSON object of texts", None, "leave it to action.yml, which sets it")
+    # What the system takes for a variable; what a workflow passes on from an event may hold any sign.
+    unfit = (key for key, text in values.items() if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text)
+    wrong = next(unfit, None)
+    if wrong is not None:
+        where = "`with`" if name == INPUTS else "`env`"
+        what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
+        raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
+    return values
+
+
+def answers_to_promptfoo() -> dict[str, str]:
+    """What to write in place of each input, for a person."""
+    return {name: _words(entry) for name, entry in _ANSWERS.items()}
+
+
+def _words(entry: Mapping[str, str]) -> str:
+    name, say = entry.get("as", ""), entry.get("say", "")
+    if entry["do"] == "leave":
+        return f"leave it out: {say}"
+    given = f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`" if entry["do"] == "env" else f"give `{name}`"
+    return "; ".join(filter(None, (given, say))) if name else say
+
+
+@dataclass
+class Moved:
+    """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
+
+    drop: set[str] = field(default_factory=set)
+    put: dict[str, Any] = field(default_factory=dict)
+    rename: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    share: float = 1.0  # of the cases that have to pass
+    left: list[tuple[str, str, str]] = field(default_factory=list)  # the input, what is wrong, and the cure
+
+
+def moved(given: Mapping[str, Any]) -> Moved:
+    """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays: a mistake of the step."""
+    texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
+    runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
+    found, least = Moved(), RUNS.read(runs)
+    for key in given:
+        entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
+        do, new = entry.get("do"), entry.get("as", "")
+        if do == "name":
+            found.rename[key] = new
+        elif do == "paths":
+            _paths(key, text, texts, found)
+        elif do == "env":
+            found.env[new] = text
+        elif do == "write" and text in ("true", "false"):
+            found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "runs" and least:
+            found.put["runs"] = runs
+            found.drop |= {it for it in given if it.lower() == "repeat"}
+        elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
+            if least is None:
+                found.share = float(text) / 100
+                if 0 < found.share < 0.01:
+                    found.left.append(
+                        (key, f"`{key}: {text}` means {text} % in both tools", f"write `min-pass-rate: {text}` if you meant a share")
+                    )
+            elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
+                cure = "raise the first number of `runs` if that matters"
+                found.left.append((key, _BOTH.format(text, "{} of {}".format(*least)), cure))
+        elif do == "cache":
+            inside = None if ".." in text or ("{" in text and "working-directory" in texts) else _IN_WORKSPACE.fullmatch(text)
+            found.put |= {"cache": inside[1]} if inside else {}
+            found.left += [] if inside else [(key, f"replies were kept in {text}, and are no longer kept", _words(entry))]
+        elif do != "leave":
+            continue
+        found.drop |= {key} - found.rename.keys()
+    return found
+
+
+def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
+    """Where promptfoo's action looks for changes, and what it runs then."""
+    if texts.get("use-config-prompts") != "true":
+        found.left.append((key, _PROMPTS, "list the prompts to test in the config"))
+    if texts.get("force-run") == "true":
+        return
+    found.put["only-changed"] = True
+    if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
+        found.rename[key] = "paths"
+    else:
+        found.left.append((key, f"`{text}` is not a pattern for `paths`", f"give {_PATHS.kind.needs}, if other files count, too"))

@@ -14,17 +14,15 @@ from gradegate.access.hiding import Hide, excerpt
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
-from gradegate.github.ending import MISTAKEN
 from gradegate.github.event import Event, links
-from gradegate.github.stamp import stamp
-from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
+from gradegate.github.sticky import Left, Posted, Refused, stamp, upsert_comment
+from gradegate.github.workflow import MISTAKEN
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.findings import fingerprint
 from gradegate.reporting.page import bare
 from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import command, harmless, visible
-from gradegate.steps.shards import Written
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.settings import ActionSettings
 
@@ -69,16 +67,26 @@ def outputs() -> tuple[str, ...]:
 
 
 def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
-
-    Whatever fails is said and left at that.
-    """
+    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
     texts = {document.sink: document.text for document in documents}
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
         step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
-    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
+    counts = decision.grades
+    usage = decision.run.target_usage + decision.run.grader_usage
+    cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
+    numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
+    baseline, confirm = decision.run.baseline, decision.run.confirm
+    new = "" if baseline is None else str(baseline.new_failures)
+    # Four digits, rounded down: only a run in which everything passed reads 1.0000.
+    graded = counts.passed + counts.failed
+    share = counts.passed * 10_000 // graded if graded else 0
+    rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
+    values = dict(zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True))
+    history, sentinels = decision.run.history, decision.run.sentinels
+    values |= {"overturned": str(confirm.overturned if confirm else 0), "flaky": "" if history is None else str(history.flaky)}
+    values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
@@ -86,7 +94,7 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
         report = report_of(os.fspath(path))
         if report is not None and report.path_output:
             paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
-    return set_outputs(step, {**values, **paths})
+    return set_outputs(step, {"outcome": decision.outcome.value, "exit-code": str(exit_code), **values, **paths})
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -98,27 +106,17 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
             file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
             step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
-    if step.event.outsider:
-        step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
+    if secrets := NO_SECRETS.format(step.event.outsider) if step.event.outsider else "":
+        step.tell(command("notice", secrets))
     listed = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""
     where = replace(links(step.event, step.environ), key=step.settings.comment_key)
-    text = bare(MISTAKEN, f"No model was asked.{reason}", lines, where)
+    text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
     _summarise(step, text)
     findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
     url = _comment(step, text, True, findings)
     return set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
-
-
-def publish_part(step: Step, written: Written) -> int:
-    """Say what came of a shard, or how many failures are open: neither decides anything. Gives the exit code."""
-    for problem in written.problems:
-        warn(step, problem)
-    step.tell(harmless(written.said))
-    set_outputs(step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)})
-    return written.code
 
 
 def _summarise(step: Step, text: str) -> None:
@@ -131,18 +129,15 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     mode, event = step.settings.comment, step.event
     if mode == "off" or not text:
         return ""
-    if event.problem:
-        warn(step, f"No comment was posted: {event.problem}.")
-        return ""
-    if event.number is None:
+    if event.number is None and not event.problem:
         step.tell(harmless(f"No comment was posted: the event {event.name} is not about a pull request."))
         return ""
-    if not step.settings.token:
-        warn(step, "No comment was posted: the input `github-token` is empty.")
+    if why := event.problem or ("" if step.settings.token else "the input `github-token` is empty"):
+        warn(step, f"No comment was posted: {why}.")
         return ""
     own = stamp(step.settings.comment_key, step.environ, event.head_sha, findings)
-    when = When(create=mode != "failures" or failing, only_changed=mode == "changes")
-    outcome = upsert_comment(step.github, event, step.hide(text), own, when)
+    create, only_changed = mode != "failures" or failing, mode == "changes"
+    outcome = upsert_comment(step.github, event, step.hide(text), own, create=create, only_changed=only_changed)
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
     if not isinstance(outcome, Left | Posted):
@@ -150,24 +145,6 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     said = f"The comment was not changed: {outcome.why}. {outcome.url}" if isinstance(outcome, Left) else f"Comment: {outcome.url}"
     step.tell(harmless(said))
     return outcome.url
-
-
-def _counts(decision: Decision) -> dict[str, str]:
-    counts = decision.grades
-    usage = decision.run.target_usage + decision.run.grader_usage
-    cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
-    numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    report, confirm = decision.run.baseline, decision.run.confirm
-    new = "" if report is None else str(report.new_failures)
-    # Four digits, rounded down: only a run in which everything passed reads 1.0000.
-    graded = counts.passed + counts.failed
-    share = counts.passed * 10_000 // graded if graded else 0
-    rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
-    values = dict(zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True))
-    history, sentinels = decision.run.history, decision.run.sentinels
-    values["overturned"] = str(confirm.overturned if confirm else 0)
-    values["flaky"] = "" if history is None else str(history.flaky)
-    return {**values, "moved": str(sentinels is not None and sentinels.moved).lower()}
 
 
 def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
@@ -192,22 +169,6 @@ def holds(step: Step) -> Callable[[str], bool]:
             return False
 
     return held
-
-
-def tell_grouped(title: str, lines: Iterable[str], write: Callable[[str], object]) -> None:
-    """Write lines to the log folded under a title, but for the last two: how many, and the verdict."""
-    *folded, counts, verdict = lines
-    write(command("group", title) + "\n")
-    for line in folded:
-        write(line)
-    write(command("endgroup", "") + "\n")
-    write(counts)
-    write(verdict)
-
-
-def say(text: str) -> None:
-    """Print a line and let it be seen at once."""
-    print(text, flush=True)
 
 
 def warn(step: Step, words: str) -> None:

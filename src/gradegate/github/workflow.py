@@ -1,4 +1,4 @@
-"""The files by which a step talks to the runner: its outputs and its summary."""
+"""The files by which a step talks to the runner, its outputs and its summary; and what it leaves when it ends before it can publish."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from gradegate.access.environment import sealing
+from gradegate.access.hiding import excerpt
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
+from gradegate.errors import ConfigError, Terminated
+from gradegate.reporting.markdown import fence
+from gradegate.values.result import GateOutcome
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
@@ -15,6 +25,8 @@ SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
 # A pipe without a reader is refused, and not waited for.
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 NAME = re.compile(r"[a-z][a-z0-9-]*")
+MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
+_LONGEST = 1000  # characters of an error
 
 
 def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -74,3 +86,31 @@ def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: in
     except OSError as e:
         return f"{path}: {e.strerror or e}"
     return ""
+
+
+@dataclass
+class Ending:
+    """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
+
+    environ: Mapping[str, str]
+    settled: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Leave what is known of the end; nothing that fails here hides the error."""
+        if error is None or self.settled:
+            return
+        # Outcome, exit code and words for an error, as the command exits with.
+        if isinstance(error, ConfigError):
+            outcome, code, said = MISTAKEN, MISTAKE, str(error)
+        elif isinstance(error, KeyboardInterrupt):
+            stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before any model was asked."
+        else:
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
+        write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
+        hide = sealing(self.environ)
+        text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"
+        append_summary(self.environ, text)

@@ -17,8 +17,6 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
-_MOST_METRICS = 2000
-_MOST_SPREADS = 200
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
 
 
@@ -46,13 +44,11 @@ def render(decision: Decision, links: Links) -> Document:
         sections=_sections(decision),
         choices=choices(decision.run.rows, decision.rules),
         spreads=spreads(decision.run.rows),
-        most_spreads=_MOST_SPREADS,
         histogram=histogram,
         shares=shares,
         words=wording,
         flaky=flaky(decision.run.rows),
         account=account,
-        most_metrics=_MOST_METRICS,
         took=took,
         beside=lambda case: "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0],  # for the filter
         links=links,

@@ -1,0 +1,200 @@
+"""What GitHub says of a pull request: which one a first stage ran for, which files it changes, and who approved its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from urllib.parse import quote
+
+from pydantic import AliasPath, BaseModel, Field, ValidationError
+
+from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
+from gradegate.github.event import Event, Person
+from gradegate.values.changes import Approval
+
+_READS = "pull-requests: read` or `write"
+MOST = 3000  # files that GitHub lists of one pull request
+# After these, what a label approved of is not what is there.
+_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "base_ref_force_pushed", "automatic_base_change_succeeded")
+_EVENTS = ("pull_request", "pull_request_target")
+_PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
+# --- the pull request behind a workflow_run -----------------------------------------------------------------------
+# Nothing that the first stage left is asked: the event, which GitHub writes, says which commit of which branch it ran for, and GitHub
+# says which open pull request has that commit as its head. `workflow_run.pull_requests` is empty for forks.
+
+
+class _Listed(BaseModel):
+    number: int
+    sha: str = Field(validation_alias=AliasPath("head", "sha"))
+
+
+def with_pull_request(github: GitHub, event: Event) -> Event:
+    """The event with the number of its pull request; where there is none, ``problem`` says why."""
+    stage = event.stage
+    if event.name != "workflow_run" or stage is None or not stage.event.startswith("pull_request") or not github.token:
+        return event
+    # https://docs.github.com/rest/pulls/pulls#list-pull-requests: `head` is `user:branch`
+    head = quote(f"{stage.owner}:{stage.branch}", safe="")
+    address = f"{github.api}/repos/{event.repository}/pulls?state=open&head={head}&per_page={PER_PAGE}"
+    try:
+        items = patiently(github, lambda: github.read_json(address, "pull requests", "pull-requests: write"))
+        pulls = [_Listed.model_validate(item) for item in (items if isinstance(items, list) else [None])]
+    except (Never, ValidationError) as e:
+        why = e if isinstance(e, Never) else "GitHub's list of pull requests cannot be read"
+        return replace(event, problem=f"gradegate cannot look for the pull request of the first stage: {why}")
+    numbers = [pull.number for pull in pulls if pull.sha == stage.sha]
+    if len(numbers) != 1:
+        why = "no open pull request has" if not numbers else "several open pull requests have"
+        return replace(event, problem=f"{why} the commit {stage.sha} as the head, which the first stage ran for")
+    return replace(event, number=numbers[0])
+
+
+# --- the files that it changes: all of them, or not at all --------------------------------------------------------
+# https://docs.github.com/rest/pulls/pulls#list-pull-requests-files
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Paths from the root of the repository. ``gone`` are those under which there is no longer what there was."""
+
+    paths: frozenset[str]
+    gone: frozenset[str] = frozenset()
+
+
+class _Pull(BaseModel):
+    changed_files: int
+    sha: str = Field(validation_alias=AliasPath("head", "sha"))
+    base: str = Field(validation_alias=AliasPath("base", "ref"))
+
+
+class _File(BaseModel):
+    filename: str
+    status: str
+    previous_filename: str | None = None
+
+
+def changed_files(github: GitHub, event: Event, base: str) -> Changed:
+    """What the pull request of an event changes, renames under both names. ``base`` is the branch that it is for.
+
+    Raises Never where that cannot be told: GitHub does not answer, lists less than there is, or the pull request has moved on.
+    """
+    return patiently(github, lambda: _changed(github, event, base))
+
+
+def _changed(github: GitHub, event: Event, base: str) -> Changed:
+    address = f"{github.api}/repos/{event.repository}/pulls/{event.number}"
+    files: list[_File] = []
+    for page in range(1, MOST // PER_PAGE + 2):
+        items = github.read_json(f"{address}/files?per_page={PER_PAGE}&page={page}", "the changed files", _READS)
+        try:
+            files += map(_File.model_validate, items if isinstance(items, list) else [None])
+        except ValidationError as e:
+            raise Never("GitHub's list of changed files cannot be read") from e
+        if not items:  # a page that is not full may still not be the last
+            break
+    try:
+        # After the list, so that a push in between shows.
+        pull = _Pull.model_validate(github.read_json(address, "the changed files", _READS))
+    except ValidationError as e:
+        raise Never("GitHub's answer about the pull request cannot be read") from e
+    if pull.sha != event.head_sha or (base and pull.base != base):
+        raise Never("the pull request has new commits since this run started")
+    if pull.changed_files != len(files):
+        raise Never(f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}")
+    before = frozenset(file.previous_filename for file in files if file.previous_filename)
+    gone = before | frozenset(file.filename for file in files if file.status == "removed")
+    return Changed(frozenset(file.filename for file in files) | before, gone)
+
+
+# --- whether a person approved what it does to its gate: by a label, set after its head was pushed ----------------
+# The dates of commits are the author's own, and the timeline sorts commits by them, so neither is looked at. What GitHub itself
+# writes is: when a label was set and by whom, when a branch was forced to another commit, and the event of the run, which knows the
+# head that it is about and until when at the latest that had been pushed. A head that moves on without force starts runs of its own.
+
+
+class _User(BaseModel):
+    login: str
+    id: int | None = None
+    type: str = ""
+
+
+class _Label(BaseModel):
+    name: str
+
+
+class _Item(BaseModel):
+    event: str = ""
+    created_at: datetime | None = None
+    actor: _User | None = None
+    label: _Label | None = None
+
+
+def approval(github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str) -> Approval:
+    """By whom the head was approved with that label, or why it was not. Whatever goes wrong approves nothing.
+
+    ``commits`` are those that the event is about, ``checked_out`` is the one in the work tree.
+    """
+    if not label:
+        return Approval(why="the workflow sets no label for approval (input `approve-label`)")
+    if event.name not in _EVENTS or event.number is None or event.updated is None or not event.author.login:
+        return Approval(why=f"the event {event.name or 'of this run'} does not name the pull request that a label could approve")
+    if not checked_out or checked_out not in commits:
+        why = f"the checkout is at {checked_out or 'an unknown commit'}, and a label approves only the head"
+        return Approval(why=why)
+    if not github.token:
+        return Approval(why=f"gradegate cannot look for the label `{label}`: the input `github-token` is empty")
+    try:
+        items = patiently(github, lambda: list(_timeline(github, event)))
+    except Never as e:
+        return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
+    # The label as it is on the pull request now, and when and by whom the head was last forced elsewhere.
+    last: tuple[_User, datetime] | None = None
+    moved: datetime | None = None
+    pusher: _User | None = None
+    dated = [(item.created_at, item) for item in items if item.created_at is not None]
+    for at, item in sorted(dated, key=lambda pair: pair[0]):
+        named = item.label is not None and item.label.name.lower() == label.lower()
+        if item.event == "labeled" and named and item.actor is not None:
+            last = (item.actor, at)
+        elif item.event in ("labeled", "unlabeled") and named:
+            last = None
+        elif item.event in _MOVES:
+            moved, pusher = at, item.actor
+    if last is None or event.updated is None:
+        return Approval(why=f"nobody set the label `{label}`")
+    by, since = last
+    if by.type != "User":
+        return Approval(why=f"the label `{label}` was set by {by.login}, which is not a person")
+    if _is(by, event.author):
+        return Approval(why=f"the label `{label}` was set by {by.login}, who opened the pull request")
+    # The event of the label itself names the head that it was set on.
+    on_this_head = event.action == "labeled" and event.label.lower() == label.lower()
+    if (moved is not None and since <= moved) or (since <= event.updated and not on_this_head):
+        return Approval(why=f"the label `{label}` was set before the head was pushed; set it again")
+    if (event.action in _PUSHES and _is(by, event.sender)) or (pusher is not None and _is(by, pusher)):
+        return Approval(why=f"the label `{label}` was set by {by.login}, who pushed the head")
+    return Approval(f"the label `{label}` of {by.login}")
+
+
+def _is(user: _User, other: Person | _User) -> bool:
+    """Whether both are one account, whatever it is called by now."""
+    same_id = user.id is not None and user.id == other.id
+    return same_id or user.login.lower() == other.login.lower()
+
+
+def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
+    """What happened to the pull request that approves or moves; an item of it that cannot be read raises Never, as GitHub may."""
+    what = f"the timeline of pull request {event.number}"
+    address = f"{github.api}/repos/{event.repository}/issues/{event.number}/timeline"
+    for written in github.pages(address, what, "a timeline", partial(unreadable, what=what, needs=_READS)):
+        if not isinstance(written, dict) or written.get("event") not in ("labeled", "unlabeled", *_MOVES):
+            continue
+        try:
+            item = _Item.model_validate(written)
+        except ValidationError as e:
+            raise Never("the timeline has an item that cannot be read") from e
+        if item.created_at is None or item.created_at.tzinfo is None:
+            raise Never("the timeline has an item without a date")
+        yield item
