@@ -101,8 +101,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
 
 def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
-    from gradegate.access.envfile import with_files
-    from gradegate.access.environment import Environment
+    from gradegate.access.environment import Environment, with_files
     from gradegate.files.checkout import commit_of
 
     given: dict[str, Any] = {}
