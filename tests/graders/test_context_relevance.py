@@ -3,10 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.metrics.quotations import Quotations, units
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
+from gradegate.grading.metrics.context import Quotations, units
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
 WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficient").lower() + CONTEXT.upper())))

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.metrics.claims import read_claims, read_verdicts
-from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
+from gradegate.graders.factfulness import Factfulness, Standing, VotedClaim, read_claims, read_verdicts, score, standing
+from gradegate.grading.conclude import Bound, conclude
 from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import cut
 from gradegate.values.limits import exact
+from gradegate.values.result import Asserted, Outcome, Verdict
 from support.each import each, table
 from support.fake_llm import FakeLlm
 
@@ -102,7 +104,7 @@ def test_an_idk_abstains(votes, expected):
 def test_the_order_of_the_votes_does_not_matter(both):
     votes, permuted = both
     assert standing(votes) is standing(permuted)
-    assert undecided(map(Judgement, votes)) == (set(votes) == {"idk"})
+    assert (standing(votes) is U) == (set(votes) == {"idk"})
 
 
 @given(st.permutations(FF1), st.fractions(0, 1))
@@ -158,11 +160,6 @@ def test_hundredths_are_not_rounded_up(ask):
 
 @each("true", range(101))
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
-    from gradegate.graders.factfulness import Factfulness
-    from gradegate.grading.conclude import Bound, conclude
-    from gradegate.values.conversation import NO_USAGE
-    from gradegate.values.result import Asserted, Outcome, Verdict
-
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):
         bound = Bound(Asserted("factfulness"), Factfulness(value="x"), limit)

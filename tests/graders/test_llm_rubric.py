@@ -6,12 +6,9 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
-from gradegate.grading import scalars
+from gradegate.grading.reading import form as scalars
 from gradegate.grading.reading.form import Form
 from support.readers import read
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 OBJECTS = st.dictionaries(
     st.sampled_from(["pass", "score", "reason", "result", "passed", "confidence"]),
@@ -29,7 +26,7 @@ def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, thresho
     decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
     readable = BEFORE[before] and decided and not (unread and threshold is not None)
     readable &= not verdict.keys() & {"result", "passed"}
-    form = Form(SCHEMA, LlmRubric(value="v", threshold=threshold)._read)
+    form = Form(SCHEMA, LlmRubric(value="v", threshold=threshold).read)
     if readable:
         assert read(form, reply).passed is says
     else:

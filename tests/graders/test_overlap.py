@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.grading.metrics import overlap
+from gradegate.graders import overlap
 from support.each import table
 
 

@@ -13,7 +13,7 @@ from gradegate.values.conversation import Message, Readings, Reply
 from gradegate.values.suite import ProviderSpec
 from support.graded import Script, config
 
-RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v")._read, object_only=True)
+RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v").read, object_only=True)
 OBJECT = '{"reason": "r", "pass": true, "score": 1}'
 OWN = Rubric({"": (Message("user", "Grade it with {tone: ...}. {{ output }}"),)})
 

@@ -1,7 +1,6 @@
 """Lists that graders reply with: counted, in known words, and never made up."""
 
 import json
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -9,10 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.faithfulness import HeldClaims, likely_turn
-from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Judgement
-from gradegate.values.conversation import Numbered, Turn
 from support.each import table
 from support.readers import read
 
@@ -68,40 +64,6 @@ def test_random_json_under_the_key_raises_or_is_verdicts(value):
         return
     assert isinstance(value, list)
     assert len(value) == len(found) == 1
-
-
-@pytest.mark.parametrize(
-    ("given_words", "penalize", "expected"),
-    [
-        ([], False, Fraction(1)),
-        (["yes", "yes", "no", "idk"], False, Fraction(3, 4)),
-        (["yes", "yes", "no", "idk"], True, Fraction(1, 2)),
-        (["idk", "idk"], True, Fraction(0)),
-    ],
-)
-def test_the_share_that_holds(given_words, penalize, expected):
-    assert HeldClaims((), tuple(map(Judgement, given_words))).score(penalize) == expected
-
-
-@pytest.mark.parametrize(
-    ("relevant", "expected"),
-    [
-        ([True, False], Fraction(1)),
-        ([False, True], Fraction(1, 2)),
-        ([True, False, True], Fraction(5, 6)),
-        ([False, False], Fraction(0)),
-        ([], Fraction(0)),
-    ],
-)
-def test_precision_counts_rank(relevant, expected):
-    assert precision(relevant) == expected
-
-
-def test_a_claim_is_from_the_answer_that_has_its_words():
-    said = [Turn("assistant", "The sky is blue."), Turn("user", "Lions roar."), Turn("assistant", "Lions roar at night.")]
-    conversation = [Numbered(number, turn) for number, turn in enumerate(said, 1)]
-    assert likely_turn("Lions roar loudly", conversation) == 3
-    assert likely_turn("Blue is the sky", conversation) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.reply import Circumstances
 
 FORMS = {
-    "pass": Form(SCHEMA, LlmRubric(value="x")._read, object_only=True),
+    "pass": Form(SCHEMA, LlmRubric(value="x").read, object_only=True),
     "letter": factuality.FORM,
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,

@@ -138,8 +138,8 @@ class Environment:
     @property
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
-        name, ref = self.default_branch, self.variables.get("GITHUB_REF", "")
-        return self.event in OWN and name != "" and ref == f"refs/heads/{name}"
+        name = self.default_branch
+        return self.event in OWN and name != "" and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
 
     @property
     def default_branch(self) -> str:

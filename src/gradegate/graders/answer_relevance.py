@@ -11,20 +11,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gradegate.errors import NoVerdict, Unreadable
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Unreadable, Verdict, Written, assertion
 from gradegate.grading.metrics import vectors
 from gradegate.grading.metrics.context import lacks_query
-from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
+from gradegate.grading.reading.line import single_line
 from gradegate.grading.rubric import shape
-from gradegate.values.conversation import Transcript
 from gradegate.values.limits import EPSILON
-from gradegate.values.result import Verdict
 
 QUESTIONS = 3
-SCHEMA = shape(question={"type": "string"})
 
 
 def _read(item: Mapping[str, Any]) -> str:
@@ -34,16 +29,15 @@ def _read(item: Mapping[str, Any]) -> str:
     return question.strip()
 
 
-FORM = Form(SCHEMA, _read, lines=lambda text: {"question": line_forms.single(text)}, texts="question")
+FORM = Form(shape(question={"type": "string"}), _read, lines=lambda text: {"question": single_line(text)}, texts="question")
 
 
-@GRADERS.register("answer-relevance")
-@options
+@assertion("answer-relevance")
 class AnswerRelevance(Grader):
     """The answer is about what was asked: questions generated from it resemble the query."""
 
     scoring = Scoring(0.5, share=False, tolerance=EPSILON)
-    asks = Asks(("text", "embedding"), questions=3)
+    asks = Asks(("text", "embedding"), questions=QUESTIONS)
     written = Written(csv_threshold=0.75)
 
     language: str = ""
@@ -53,13 +47,11 @@ class AnswerRelevance(Grader):
         return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Mean cosine similarity of the query with three generated questions."""
         query = transcript.vars.get("query")
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
             raise NoVerdict("the prompt is empty, so there is no query to compare with")
-        ask = partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)
-        asked_back = judge.gather(*[ask] * QUESTIONS)
+        asked_back = judge.gather(*[partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)] * QUESTIONS)
         first, *others = judge.embed([asked, *asked_back])
         similarities = [vectors.cosine(first, other) for other in others]
         score = sum(similarities) / len(similarities)

@@ -10,48 +10,35 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
-from gradegate.values.conversation import Transcript
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion, options
 from gradegate.values.limits import reached
-from gradegate.values.result import Verdict
-
-Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@GRADERS.register("latency")
 @options
-class Latency(Grader):
-    """The target answered within this many milliseconds."""
-
+class _Limited(Grader):
     scoring = Scoring(decides=True, most=True, share=False)
     written = Written(csv_threshold=0.75)
 
-    threshold: Limit
+    threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@assertion("latency")
+class Latency(_Limited):
+    """The target answered within this many milliseconds."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed = reached(self.threshold, taken)
-        reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
+        passed, reason = reached(self.threshold, taken), f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
         return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
 
 
-@GRADERS.register("cost")
-@options
-class Cost(Grader):
+@assertion("cost")
+class Cost(_Limited):
     """The answer cost at most this many US dollars."""
 
-    scoring = Scoring(decides=True, most=True, share=False)
-    written = Written(csv_threshold=0.75)
-
-    threshold: Limit
-
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; no verdict when the price of the model is not known."""
         cost = transcript.usage.known_cost
         if cost is None or not transcript.usage.calls:
             raise NoVerdict("the price of this answer is not known; set `cost` or `inputCost` and `outputCost`")

@@ -1,23 +1,18 @@
 """classifier: a classification model's score for a label.
 
-Score: the confidence of the label, 0 where the model gives none; without a label the highest confidence. As in
-promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/,
-``src/matchers/classification.ts``.
+Score: the confidence of the label, 0 where the model gives none; without a label the highest confidence. As in promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/, ``src/matchers/classification.ts``.
 """
 
 from __future__ import annotations
 
-from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
+from gradegate.errors import ProviderError, Trouble
+from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
 
 _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 
 
-@GRADERS.register("classifier")
-@options
+@assertion("classifier")
 class Classifier(Grader):
     """A classification model gives the answer a label with at least so much confidence."""
 
@@ -29,16 +24,13 @@ class Classifier(Grader):
     """The label whose confidence is the score; without a label, the highest confidence of all labels."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The score of the label ``value``, 0 when the model does not give it; without ``value`` the highest."""
         labels = judge.classify(transcript.output)
         if not labels:
             raise NoVerdict("the classification model gave no labels")
         wrong = next((score for score in labels.values() if not -_ROUNDED <= score <= 1 + _ROUNDED), None)
         if wrong is not None:
-            what = f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1"
-            raise ProviderError(what, Trouble.MALFORMED)
-        best = max(labels, key=labels.__getitem__)
-        chosen = best if self.value is None else self.value
+            raise ProviderError(f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1", Trouble.MALFORMED)
+        chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
         what = f"{chosen} {labels[chosen]:.3g}" if chosen in labels else f"there is no label {chosen!r}"
         return Verdict(labels.get(chosen, 0.0), None, f"{what} (the model says: {scores})", {"labels": dict(labels)})

@@ -1,7 +1,6 @@
 """contains and its relatives: text that the answer must hold.
 
-As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#contains,
-``src/assertions/contains.ts``.
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#contains, ``src/assertions/contains.ts``.
 """
 
 from __future__ import annotations
@@ -11,19 +10,23 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
 from gradegate.texts.template import show
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 
 
 @options
-class _Contains(Grader):
+class _Folding(Grader):
     folded: ClassVar[bool] = False  # without regard to case
+
+    def fold(self, text: str) -> str:
+        return text.lower() if self.folded else text
+
+
+@assertion("contains")
+class Contains(_Folding):
+    """The answer holds a text."""
 
     value: Any
     """The text that the answer must hold."""
@@ -36,28 +39,21 @@ class _Contains(Grader):
         return show(value)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
-        holds = _fold(self.value, self.folded) in _fold(transcript.output, self.folded)
+        holds = self.fold(self.value) in self.fold(transcript.output)
         return Verdict(float(holds), holds, f'the answer {"holds" if holds else "does not hold"} "{self.value}"')
 
 
-@GRADERS.register("contains")
-@options
-class Contains(_Contains):
-    """The answer holds a text."""
-
-
-@GRADERS.register("icontains")
-@options
-class IContains(_Contains):
+@assertion("icontains")
+class IContains(Contains):
     """The answer holds a text, without regard to case."""
 
-    folded: ClassVar[bool] = True
+    folded = True
 
 
-@options
-class _Several(Grader):
-    folded: ClassVar[bool] = False
+@assertion("contains-any")
+class ContainsAny(_Folding):
+    """The answer holds at least one of several texts."""
+
     every: ClassVar[bool] = False
 
     value: Any
@@ -80,11 +76,10 @@ class _Several(Grader):
         return texts
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         if len(transcript.output) * len(self.value) > MOST_WORK:
             raise NoVerdict(f"{len(self.value):,} texts are too many to look for in so long an answer")
-        output = _fold(transcript.output, self.folded)
-        missing = [text for text in self.value if _fold(text, self.folded) not in output]
+        output = self.fold(transcript.output)
+        missing = [text for text in self.value if self.fold(text) not in output]
         passed = not missing if self.every else len(missing) < len(self.value)
         if passed:
             reason = "the answer holds " + ("every text" if self.every else "one of the texts")
@@ -93,36 +88,22 @@ class _Several(Grader):
         return Verdict(float(passed), passed, reason, {"missing": missing})
 
 
-@GRADERS.register("contains-any")
-@options
-class ContainsAny(_Several):
-    """The answer holds at least one of several texts."""
-
-
-@GRADERS.register("contains-all")
-@options
-class ContainsAll(_Several):
+@assertion("contains-all")
+class ContainsAll(ContainsAny):
     """The answer holds every one of several texts."""
 
-    every: ClassVar[bool] = True
+    every = True
 
 
-@GRADERS.register("icontains-any")
-@options
-class IContainsAny(_Several):
+@assertion("icontains-any")
+class IContainsAny(ContainsAny):
     """The answer holds at least one of several texts, without regard to case."""
 
-    folded: ClassVar[bool] = True
+    folded = True
 
 
-@GRADERS.register("icontains-all")
-@options
-class IContainsAll(_Several):
+@assertion("icontains-all")
+class IContainsAll(ContainsAll):
     """The answer holds every one of several texts, without regard to case."""
 
-    folded: ClassVar[bool] = True
-    every: ClassVar[bool] = True
-
-
-def _fold(text: str, folded: bool) -> str:
-    return text.lower() if folded else text
+    folded = True

@@ -9,47 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from gradegate.errors import Unreadable
-from gradegate.grading import scalars
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.grading.metrics import context, verdicts
-from gradegate.grading.metrics.context import ContextGrader
-from gradegate.grading.metrics.quotations import Quotations, units
-from gradegate.grading.reading import line_forms
-from gradegate.grading.reading.form import Form
-from gradegate.grading.rubric import shape
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
+from gradegate.grading.metrics.context import ContextGrader, Quotations, units
+from gradegate.grading.metrics.verdicts import TEXT
+from gradegate.grading.reading import form
+from gradegate.grading.reading.form import Form, Object
+from gradegate.grading.reading.line import marked_lines
+from gradegate.grading.rubric import list_of, shape
 
-_ITEM = shape(sentence={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["attributed", "not attributed"]})
-SCHEMA = shape(verdicts={"type": "array", "items": _ITEM})
 MARKS = {"attributed": "yes", "not attributed": "no"}
-
-
-def _read(found: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    items = scalars.table(found, "verdicts")
-    if not items:
-        raise Unreadable("it marks no sentence of the expected answer")
-    judgements = [verdicts.judgement(item, MARKS) for item in items]
-    sentences = [scalars.words(item.get("sentence")) for item in items]
-    return [(text, it.verdict == "yes") for text, it in zip(sentences, judgements, strict=True)]
-
-
-def _marked(expected: Quotations, text: str) -> Mapping[str, Any]:
-    pairs = line_forms.marked(text, tuple(MARKS), expected.holds)
-    return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
+SCHEMA = list_of("verdicts", shape(sentence=TEXT, reason=TEXT, verdict={**TEXT, "enum": list(MARKS)}))
 
 
 def _form(expected: str) -> Form[list[tuple[str, bool]]]:
-    return Form(SCHEMA, _read, lines=partial(_marked, Quotations(expected, units(expected))), marks=tuple(MARKS))
+    quotations = Quotations(expected, units(expected))
+
+    def read(found: Object) -> list[tuple[str, bool]]:
+        items = form.table(found, "verdicts")
+        if not items:
+            raise Unreadable("it marks no sentence of the expected answer")
+        judgements = [verdicts.judgement(item, MARKS) for item in items]
+        return [(form.words(item.get("sentence")), it.verdict == "yes") for item, it in zip(items, judgements, strict=True)]
+
+    def marked(text: str) -> Object:
+        pairs = marked_lines(text, tuple(MARKS), quotations.holds)
+        return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
+
+    return Form(SCHEMA, read, lines=marked, marks=tuple(MARKS))
 
 
-@GRADERS.register("context-recall")
-@options
+@assertion("context-recall")
 class ContextRecall(ContextGrader):
     """The context holds what an expected answer says."""
 
@@ -57,11 +49,9 @@ class ContextRecall(ContextGrader):
     """The expected answer."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        """The context."""
         return context.lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The share of the expected answer's sentences that the context supports."""
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
         marked = judge.ask("context-recall", _form(self.value), context=source.text, groundTruth=self.value)

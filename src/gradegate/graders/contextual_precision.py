@@ -1,37 +1,30 @@
 """contextual-precision: whether the documents that help come before those that do not.
 
-Score: the mean, over the ranks k of the documents that help, of (helpful documents among the first k) / k. Source:
+Score: the mean, over the ranks k of the documents that help, of (helpful documents among the first k) / k; 0 for none. Source:
 https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript
+from gradegate.grading.grader import Judge, Transcript, assertion
+from gradegate.grading.metrics import metric, verdicts
+from gradegate.grading.metrics.metric import Measured, share_of_yes
 
 
-@GRADERS.register("contextual-precision")
-@options
-class ContextualPrecision(retrieval.Expecting):
+@assertion("contextual-precision")
+class ContextualPrecision(metric.Expecting):
     """The retrieved documents that help to answer come before those that do not."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """Weighted cumulative precision over the ranks; 0 when no document helps."""
-        sources = retrieval.retrieved(transcript)
-        judgements = judge.ask(
-            "contextual-precision",
-            verdicts.listed(count=len(sources.documents)),
-            step="verdicts",
-            images=sources.images,
-            question=sources.question,
-            expected=self.expected(transcript.vars),
-            documents=list(sources.documents),
-        )
+        sources = metric.retrieved(transcript)
+        told: dict[str, Any] = {"question": sources.question, "expected": self.expected(transcript.vars), "documents": [*sources.documents]}
+        form = verdicts.listed(count=len(sources.documents))
+        judgements = judge.ask("contextual-precision", form, step="verdicts", images=sources.images, **told)
+        helps = [judgement.verdict == "yes" for judgement in judgements]
+        shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]
         measured = share_of_yes(enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not")
-        return replace(measured, score=retrieval.precision([judgement.verdict == "yes" for judgement in judgements]))
+        return replace(measured, score=sum(shares, Fraction(0)) / (len(shares) or 1))

@@ -6,31 +6,22 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 
 from __future__ import annotations
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript
+from typing import Any
+
+from gradegate.grading.grader import Judge, Transcript, assertion
+from gradegate.grading.metrics import metric, verdicts
+from gradegate.grading.metrics.metric import Measured, share_of_yes
 
 _FORM = verdicts.listed(least=1)
 
 
-@GRADERS.register("contextual-recall")
-@options
-class ContextualRecall(retrieval.Expecting):
+@assertion("contextual-recall")
+class ContextualRecall(metric.Expecting):
     """The sentences of the expected answer can be found in the retrieved documents."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of the expected answer's sentences that a document holds."""
-        sources = retrieval.retrieved(transcript)
-        judgements = judge.ask(
-            "contextual-recall",
-            _FORM,
-            step="verdicts",
-            images=sources.images,
-            expected=self.expected(transcript.vars),
-            documents=list(sources.documents),
-        )
+        sources = metric.retrieved(transcript)
+        told: dict[str, Any] = {"expected": self.expected(transcript.vars), "documents": [*sources.documents]}
+        judgements = judge.ask("contextual-recall", _FORM, step="verdicts", images=sources.images, **told)
         summary = "{} of {} sentences of the expected answer are in the documents"
         return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {sentence} is not")

@@ -6,26 +6,21 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 
 from __future__ import annotations
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_each
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript
+from gradegate.grading.grader import Judge, Transcript, assertion
+from gradegate.grading.metrics import metric, verdicts
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, share_of_yes
 
 _FORM = verdicts.listed()
 
 
-@GRADERS.register("contextual-relevancy")
-@options
+@assertion("contextual-relevancy")
 class ContextualRelevancy(Metric):
     """The statements of the retrieved documents have to do with the question."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """Relevant statements among all, over all documents; one call for each; 0 when none states anything."""
-        sources = retrieval.retrieved(transcript)
+        sources = metric.retrieved(transcript)
         beside = {"images": sources.images, "question": sources.question}
         asked = ask_each(judge, "contextual-relevancy", _FORM, sources.documents, lambda document: {**beside, "document": document})
         pairs = [(rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]]
-        none = (0, "the documents state nothing")
-        return share_of_yes(pairs, "document", "{} of {} statements are relevant", "document {document}", none)
+        summary, none = "{} of {} statements are relevant", (0, "the documents state nothing")
+        return share_of_yes(pairs, "document", summary, "document {document}", none)

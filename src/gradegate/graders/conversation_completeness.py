@@ -1,6 +1,6 @@
 """conversation-completeness: whether a user got from a conversation what he or she wanted.
 
-Score: the share of the user's wishes that were met. Source:
+Score: the share of the user's wishes that were met; 1 for no wishes. Source:
 https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
 """
 
@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, shown
-from gradegate.grading.metrics.shares import of_rows
-from gradegate.values.conversation import Transcript
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, of_rows, shown
 
 _INTENTIONS = verdicts.texts("intentions")
 _VERDICT = verdicts.single()
 
 
-@GRADERS.register("conversation-completeness")
-@options
+@assertion("conversation-completeness")
 class ConversationCompleteness(Metric):
     """The user got from the conversation what he or she wanted."""
 
     asks = replace(Metric.asks, steps=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of the user's intentions that were satisfied; 1 when the user wanted nothing."""
         told = shown("conversation", numbered(transcript))
         intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
         judgements = ask_each(judge, "completeness-verdict", _VERDICT, intentions, lambda text: {"intention": text, **told})

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
-from gradegate.values.conversation import CONVERSATION, Transcript, exchanges, flat, told, windows
-from gradegate.values.result import Verdict
+from gradegate.values.conversation import CONVERSATION, exchanges, flat, told, windows
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 
 
-@GRADERS.register("conversation-relevance")
-@options
+@assertion("conversation-relevance")
 class ConversationRelevance(Grader):
     """Every answer in a conversation fits the messages before it."""
 
@@ -34,7 +29,6 @@ class ConversationRelevance(Grader):
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The share of exchanges whose answer is relevant within its window."""
         # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.
         turns = told(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
         cut = windows(exchanges(turns), self.windowSize)
@@ -43,12 +37,9 @@ class ConversationRelevance(Grader):
         judge = replace(judge, graded="\n".join(turn.content for turn in turns))
         messages = [[{"role": turn.role, "content": turn.content} for _, turn in flat(window)] for window in cut]
         judgements = judge.gather(*(partial(judge.ask, "conversation-relevance", FORM, messages=window) for window in messages))
-        held = sum(judgement.verdict == "yes" for judgement in judgements)
-        rows: list[dict[str, Any]] = [
-            {"turn": window[-1][-1].number, "verdict": judgement.verdict, "reason": judgement.reason}
-            for window, judgement in zip(cut, judgements, strict=True)
-        ]
-        lost = {row["turn"]: row["reason"] for row in rows if row["verdict"] == "no"}
-        why = [f"turn {number}: {reason}" for number, reason in lost.items()]
-        reason = "; not ".join([f"{held} of {len(judgements)} answers are relevant", *why[:5]])
-        return Verdict(held / len(judgements), None, reason, {"verdicts": rows}, turns=tuple(lost))
+        judged = [(window[-1][-1].number, it) for window, it in zip(cut, judgements, strict=True)]
+        rows = [{"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged]
+        lost = {number: it.reason for number, it in judged if it.verdict == "no"}
+        held, why = len(cut) - len(lost), [f"turn {number}: {reason}" for number, reason in lost.items()]
+        reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
+        return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))

@@ -10,12 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.numbers import Bounds, beyond
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 MOST = 2_000_000  # numbers that a distance may take: a second
 
@@ -30,8 +26,7 @@ def _count(value: Any) -> Any:
     return value
 
 
-@GRADERS.register("word-count")
-@options
+@assertion("word-count")
 class WordCount(Grader):
     """The answer has so many words."""
 
@@ -39,14 +34,12 @@ class WordCount(Grader):
     """The number of words, or `{min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; a word is what white space parts."""
         count = len(transcript.output.split())
         limit = beyond(count, self.value.min, self.value.max)
         return Verdict(float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count})
 
 
-@GRADERS.register("levenshtein")
-@options
+@assertion("levenshtein")
 class Levenshtein(Grader):
     """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
 
@@ -58,25 +51,20 @@ class Levenshtein(Grader):
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         most = int(self.threshold)
         distance = _distance(transcript.output, self.value, most)
-        passed = distance <= most
-        said = f"{distance}" if passed else f"more than {most}"
+        passed, said = distance <= most, f"{distance}" if distance <= most else f"more than {most}"
         return Verdict(float(passed), passed, f"the distance is {said}, and at most {self.threshold:g} is asked for")
 
 
 def _distance(first: str, second: str, most: int) -> int:
-    """The distance, or anything above ``most``: only numbers that near the diagonal are looked at.
-
-    Raises NoVerdict where these are too many.
-    """
+    """The distance, or anything above ``most``: only numbers that near the diagonal are looked at. Raises NoVerdict for too many."""
     first, second = sorted((first, second), key=len)
+    far = most + 1
     if len(second) - len(first) > most:
-        return most + 1
+        return far
     if len(second) * min(2 * most + 1, len(first) + 1) > MOST:
         raise NoVerdict("the texts are too long to be compared at this threshold")
-    far = most + 1
     row = [min(column, far) for column in range(len(first) + 1)]
     for line, sign in enumerate(second, 1):
         low, high = max(1, line - most), min(len(first), line + most)
@@ -90,8 +78,7 @@ def _distance(first: str, second: str, most: int) -> int:
     return row[-1]
 
 
-@GRADERS.register("finish-reason")
-@options
+@assertion("finish-reason")
 class FinishReason(Grader):
     """The answer ended for this reason: stop, length, tool_calls."""
 
@@ -99,7 +86,6 @@ class FinishReason(Grader):
     """The reason: stop, length, tool_calls or content_filter."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0. Raises NoVerdict for an answer that does not say why it ended."""
         reason = transcript.metadata.get("finish_reason")
         if not isinstance(reason, str) or not reason:
             raise NoVerdict("the answer does not say why it ended")

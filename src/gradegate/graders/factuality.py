@@ -1,9 +1,8 @@
 """factuality: a model compares the facts of the answer with those of a reference.
 
-The categories A to E are those of ``fact.yaml`` in OpenAI's evals (https://github.com/openai/evals,
-evals/registry/modelgraded/); their scores are those of promptfoo:
-https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factuality/, ``src/matchers/llmGrading.ts``.
-The prompt is our own.
+The categories A to E are those of ``fact.yaml`` in OpenAI's evals (https://github.com/openai/evals, evals/registry/modelgraded/);
+their scores are those of promptfoo (``src/matchers/llmGrading.ts``):
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factuality/. The prompt is our own.
 """
 
 from __future__ import annotations
@@ -11,11 +10,8 @@ from __future__ import annotations
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),
@@ -38,8 +34,7 @@ class Scores:
     differButFactual: float = 1  # noqa: N815  # the key in the config
 
 
-@GRADERS.register("factuality", "model-graded-factuality")
-@options
+@assertion("factuality", "model-graded-factuality")
 class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
@@ -52,8 +47,7 @@ class Factuality(Grader):
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The score of the category; passes above 0, or at the threshold where one is set."""
         judgement = judge.ask("factuality", FORM, input=transcript.prompt, ideal=self.value, completion=transcript.output)
         name, meaning = CATEGORIES[judgement.verdict]
-        text = f"({judgement.verdict}) {judgement.reason or meaning}"
-        return Verdict(getattr(self.factuality, name), None, text, {"category": judgement.verdict})
+        reason = f"({judgement.verdict}) {judgement.reason or meaning}"
+        return Verdict(getattr(self.factuality, name), None, reason, {"category": judgement.verdict})

@@ -6,17 +6,14 @@ is no verdict. The built-in evaluators are asked for in words of our own.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import field_validator
 
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 BUILT_IN: Mapping[str, str] = {
     "similarity": "how much the answer says the same as the expected answer: 1 nothing of it, 3 some of it, 5 all of it",
@@ -28,8 +25,7 @@ BUILT_IN: Mapping[str, str] = {
 STARS = {str(stars): (stars - 1) / 4 for stars in range(1, 6)}
 
 
-@GRADERS.register("github-models:string")
-@options
+@assertion("github-models:string")
 class GitHubString(Grader):
     """The answer without blanks around it equals a text, or without regard to case contains, begins or ends with it."""
 
@@ -45,19 +41,15 @@ class GitHubString(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         answer, text = transcript.output.strip(), self.value
-        fits = {
-            "equals": answer == text,
-            "contains": text.lower() in answer.lower(),
-            "starts_with": answer.lower().startswith(text.lower()),
-            "ends_with": answer.lower().endswith(text.lower()),
-        }[self.match]
-        said = self.match.replace("_", " ")
-        return Verdict(float(fits), fits, f'the answer {"fits" if fits else "does not fit"}: {said} "{text}"')
+        low, part = answer.lower(), text.lower()
+        folded = {"contains": part in low, "starts_with": low.startswith(part), "ends_with": low.endswith(part)}
+        fits = folded.get(self.match, answer == text)
+        said = f"{'fits' if fits else 'does not fit'}: {self.match.replace('_', ' ')}"
+        return Verdict(float(fits), fits, f'the answer {said} "{text}"')
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Choice:
     """What a grader may reply, with its score."""
 
@@ -65,8 +57,7 @@ class Choice:
     score: float
 
 
-@GRADERS.register("github-models:choice")
-@options
+@assertion("github-models:choice")
 class GitHubChoice(Grader):
     """A model is asked with a prompt of your own and replies with one of several choices, each of which has a score."""
 
@@ -79,21 +70,14 @@ class GitHubChoice(Grader):
     """What the prompt of your own shows as `{{criteria}}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The score of the choice."""
         scores = {choice.choice: choice.score for choice in self.choices}
         given = {"criteria": self.value, "choices": list(scores), "query": transcript.prompt, "expected": ""}
-        judgement = judge.ask(
-            "github-models",
-            verdicts.chosen("choice", tuple(scores)),
-            completion=transcript.output,
-            **{name: judge.vars.get(name, value) for name, value in given.items()},  # the prompt is the test's own
-        )
-        score = scores[judgement.verdict]
-        return Verdict(score, None, judgement.reason or f"the grader chose {judgement.verdict!r}")
+        told = {name: judge.vars.get(name, value) for name, value in given.items()}  # the prompt is the test's own
+        judgement = judge.ask("github-models", verdicts.chosen("choice", tuple(scores)), completion=transcript.output, **told)
+        return Verdict(scores[judgement.verdict], None, judgement.reason or f"the grader chose {judgement.verdict!r}")
 
 
-@GRADERS.register("github-models:built-in")
-@options
+@assertion("github-models:built-in")
 class GitHubBuiltIn(Grader):
     """A model gives the answer one to five stars for one of the built-in evaluators of GitHub Models."""
 
@@ -111,7 +95,6 @@ class GitHubBuiltIn(Grader):
         return value
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        """What the evaluator compares with is in ``expected``."""
         compares = self.value.removeprefix("github/") in ("similarity", "groundedness")
         return f"`uses: {self.value}` needs `expected` in the test data" if compares and not variables.get("expected") else ""
 
@@ -126,5 +109,4 @@ class GitHubBuiltIn(Grader):
             expected=str(judge.vars.get("expected") or ""),
             completion=transcript.output,
         )
-        stars = judgement.verdict
-        return Verdict(STARS[stars], None, judgement.reason or f"{stars} of 5 stars")
+        return Verdict(STARS[judgement.verdict], None, judgement.reason or f"{judgement.verdict} of 5 stars")

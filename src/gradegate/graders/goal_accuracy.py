@@ -1,9 +1,10 @@
 """goal-accuracy: whether an agent reached what it was asked for, and whether its way there was a good one.
 
 Score: the mean of two means over the exchanges of a conversation, the marks for what was reached and those for the
-way, each 0 to 10 over 10. As DeepEval's (https://deepeval.com/docs/metrics-goal-accuracy, ``deepeval/metrics/goal_accuracy/``);
-with ``value``, the outcome that is wanted, the conversation is one task, as in Ragas's AgentGoalAccuracyWithReference
-(https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which gives 1 or 0 (``strict_mode``).
+way, each 0 to 10 over 10; with ``way: false`` the goals alone. As DeepEval's (https://deepeval.com/docs/metrics-goal-accuracy,
+``deepeval/metrics/goal_accuracy/``); with ``value``, the outcome that is wanted, the conversation is one task, as in Ragas's
+AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which gives 1 or 0
+(``strict_mode``).
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
 from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.values.conversation import Numbered, Transcript
+from gradegate.values.conversation import Numbered
 from gradegate.values.limits import exact
 
 BEST = 10
@@ -33,8 +33,7 @@ class _Task(NamedTuple):
     turns: tuple[Numbered, ...]
 
 
-@GRADERS.register("goal-accuracy")
-@options
+@assertion("goal-accuracy")
 class GoalAccuracy(Metric):
     """The agent reached what it was asked for, by a good way."""
 
@@ -45,18 +44,21 @@ class GoalAccuracy(Metric):
     way: bool = True
 
     def questions(self, exchanges: int) -> int:
-        """Two marks for each task, or one."""
         tasks = 1 if self.value.strip() else exchanges
         return Metric.questions(self, tasks) - (0 if self.way else tasks)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """Half the mean mark for the goals, half that for the ways; with ``way: false`` the goals alone."""
-        tasks = self._tasks(replace(transcript, turns=with_calls(transcript)))
+        complete = exchanges_of(replace(transcript, turns=with_calls(transcript)))
+        if self.value.strip():
+            tasks = [_Task(self.value, tuple(turn for exchange in complete for turn in exchange))]
+        else:
+            asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
+            tasks = list(map(_Task, asked, complete))
         judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
         steps = [*_PROMPTS] if self.way else ["goal"]
 
-        def ask(asked: tuple[_Task, str]) -> Judgement[float]:
-            task, step = asked
+        def ask(question: tuple[_Task, str]) -> Judgement[float]:
+            task, step = question
             return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns))
 
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
@@ -66,19 +68,11 @@ class GoalAccuracy(Metric):
             for (task, step), mark in marks.items()
         ]
         low = [row for row in rows if row["score"] < BEST]
-        said = zip(steps, means, strict=True)
         return Measured(
             sum(means, Fraction(0)) / len(means),
-            ", ".join(f"{step} {float(mean):.4g}" for step, mean in said),
+            ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
             tuple(f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}" for it in low),
             evidence={"marks": rows},
             steps=tuple(map(str, rows)),
             turns=tuple(dict.fromkeys(it["turn"] for it in low)),
         )
-
-    def _tasks(self, transcript: Transcript) -> tuple[_Task, ...]:
-        complete = exchanges_of(transcript)
-        if self.value.strip():
-            return (_Task(self.value, tuple(turn for exchange in complete for turn in exchange)),)
-        asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
-        return tuple(map(_Task, asked, complete))

@@ -16,19 +16,15 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field, field_validator
 
-from gradegate.errors import NoVerdict
 from gradegate.files.faults import WrongError, fault
-from gradegate.grading.grader import GRADERS, Grader, Scoring, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion, options
 from gradegate.grading.numbers import Flag, Number
 from gradegate.texts import jsonobjects
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 _Tolerance = Annotated[Number, Field(strict=True, ge=0)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
-
 MOST = 1000  # items of lists that are compared one by one
+DEEPEST = 1_000  # elements of XML in one another
 
 
 @options
@@ -51,7 +47,6 @@ class _Same(Grader):
         return bool(type(self).read(text) == type(self).read(self.value))
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         try:
             same = self.same(transcript.output)
         except ValueError as e:
@@ -59,11 +54,7 @@ class _Same(Grader):
         return Verdict(float(same), None, f"the answer {'equals' if same else 'differs from'} the golden answer")
 
 
-DEEPEST = 1_000  # elements of XML in one another
-
-
-@GRADERS.register("exact_match")
-@options
+@assertion("exact_match")
 class ExactMatch(_Same):
     """The answer is the golden answer, character by character."""
 
@@ -71,12 +62,8 @@ class ExactMatch(_Same):
     strip_whitespace: Flag = False
 
     def same(self, text: str) -> bool:
-        """Never raises."""
-        return self._form(text) == self._form(self.value)
-
-    def _form(self, text: str) -> str:
-        text = text.strip() if self.strip_whitespace else text
-        return text if self.case_sensitive else text.casefold()
+        answer, golden = (one.strip() if self.strip_whitespace else one for one in (text, self.value))
+        return answer == golden if self.case_sensitive else answer.casefold() == golden.casefold()
 
 
 def _number(text: str) -> Fraction:
@@ -88,8 +75,7 @@ def _number(text: str) -> Fraction:
         raise ValueError("is not a number") from e
 
 
-@GRADERS.register("numeric_match")
-@options
+@assertion("numeric_match")
 class NumericMatch(_Same):
     """The answer is the golden number, within a tolerance."""
 
@@ -111,8 +97,7 @@ def _json(text: str) -> Any:
         raise ValueError(f"is not JSON: {fault(e, text)}") from e
 
 
-@GRADERS.register("json_equal")
-@options
+@assertion("json_equal")
 class JsonEqual(_Same):
     """The answer is JSON equal to the golden one."""
 
@@ -158,27 +143,22 @@ def _unordered(value: Any) -> Hashable:
 
 
 def _xml(text: str) -> str:
+    """The canonical form (W3C C14N 2.0). To compare elements within one another takes the square of their depth."""
+    depth = 0
+    parser: Any = ET.XMLPullParser(("start", "end"))
     try:
-        _check_depth(text)
+        parser.feed(text)
+        for event in parser.read_events():
+            depth += 1 if event[0] == "start" else -1
+            if depth > DEEPEST:
+                raise WrongError(f"nested deeper than {DEEPEST:,} elements")
         return ET.canonicalize(text, strip_text=True)
     except (ET.ParseError, ValueError, RecursionError) as e:
         raise ValueError(f"is not XML: {fault(e, text)}") from e
 
 
-def _check_depth(text: str) -> None:
-    """Raises ValueError for elements in one another so deep that to compare them takes the square of that."""
-    depth = 0
-    parser: Any = ET.XMLPullParser(("start", "end"))
-    parser.feed(text)
-    for event in parser.read_events():
-        depth += 1 if event[0] == "start" else -1
-        if depth > DEEPEST:
-            raise WrongError(f"nested deeper than {DEEPEST:,} elements")
-
-
-@GRADERS.register("xml_equal")
-@options
+@assertion("xml_equal")
 class XmlEqual(_Same):
     """The answer is XML equal to the golden one, white space between elements aside."""
 
-    read = _xml  # the canonical forms are compared (W3C C14N 2.0)
+    read = _xml

@@ -1,8 +1,7 @@
 """hallucination: whether an answer agrees with texts that are known to be true.
 
-Score: the share of the texts that the answer does not contradict. Source:
-https://deepeval.com/docs/metrics-hallucination, ``deepeval/metrics/hallucination/``, with the sense that it has from
-version 4.2: higher is better.
+Score: the share of the texts that the answer does not contradict. Source: https://deepeval.com/docs/metrics-hallucination,
+``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
 """
 
 from __future__ import annotations
@@ -11,17 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, NoVerdict, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, texts_of
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript
+from gradegate.grading.metrics.metric import Measured, Metric, share_of_yes, texts_of
 
 
-@GRADERS.register("hallucination")
-@options
+@assertion("hallucination")
 class Hallucination(Metric):
     """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
 
@@ -31,17 +25,13 @@ class Hallucination(Metric):
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        """Texts that are known to be true."""
         return "" if self.value or variables.get("context") else "there is no context; give it as `value` or a variable"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of texts that the answer agrees with."""
         value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
         contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
-        judgements = judge.ask(
-            "hallucination", verdicts.listed(count=len(contexts)), step="verdicts", output=transcript.output, contexts=list(contexts)
-        )
-        summary = "the answer agrees with {} of {} texts"
-        return share_of_yes(enumerate(judgements, 1), "text", summary, "text {text} is contradicted")
+        form = verdicts.listed(count=len(contexts))
+        judgements = judge.ask("hallucination", form, step="verdicts", output=transcript.output, contexts=list(contexts))
+        return share_of_yes(enumerate(judgements, 1), "text", "the answer agrees with {} of {} texts", "text {text} is contradicted")

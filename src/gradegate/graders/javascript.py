@@ -13,19 +13,14 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.errors import NoVerdict
 from gradegate.grading import program_objects
-from gradegate.grading.grader import GRADERS, Grader, Written, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.situation import situation
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.grading.program_objects import situation
 from gradegate.texts import code
 from gradegate.texts.script import Fault, ScriptError, Vain, mentions
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 
-@GRADERS.register("javascript")
-@options
+@assertion("javascript")
 class JavaScript(Grader):
     """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
 
@@ -46,14 +41,10 @@ class JavaScript(Grader):
         return value
 
     def never(self) -> str:
-        """As of code that promptfoo runs in vain."""
         return _vain(self.value) if isinstance(self.value, str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """As what it returns says; a failure where it throws or returns no verdict.
-
-        Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit.
-        """
+        """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
             found = code.of_assertion(self.value).call(transcript.answer, told)

@@ -11,14 +11,11 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.errors import ConfigError, NoVerdict
+from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.files.faults import fault
-from gradegate.grading.grader import GRADERS, Grader, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
 from gradegate.texts import jsonobjects, schemas
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 MOST = 1000  # objects of one answer that are checked
 
@@ -36,30 +33,25 @@ class _WithSchema(Grader):
                 value = document.read(value.encode("utf-8", "replace"), "schema")
             except ConfigError as e:
                 raise ValueError(f"is not a JSON Schema: {e.mistakes[0].what}") from e
-        if value is None:
-            return None
-        if not isinstance(value, dict | bool):
+        if value is not None and not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
-        schemas.check(document.to_json(value), known=True)
+        if value is not None:
+            schemas.check(document.to_json(value), known=True)
         return value
 
     def _problem(self, value: Any) -> str:
         """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
-        if self.value is None:
-            return ""
         try:
-            return schemas.breach(document.to_json(self.value), value)
+            return "" if self.value is None else schemas.breach(document.to_json(self.value), value)
         except ValueError as e:
             raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
 
 
-@GRADERS.register("is-json")
-@options
+@assertion("is-json")
 class IsJson(_WithSchema):
     """The whole answer is JSON, and conforms to a JSON Schema where one is given."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         try:
             value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
         except (ValueError, RecursionError) as e:
@@ -68,13 +60,11 @@ class IsJson(_WithSchema):
         return Verdict(float(not problem), not problem, problem or "the answer is JSON that fits the schema")
 
 
-@GRADERS.register("contains-json")
-@options
+@assertion("contains-json")
 class ContainsJson(_WithSchema):
     """The answer holds a JSON object, one that conforms to a JSON Schema where one is given."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; passes when any of the objects conforms."""
         problem = "the answer contains no JSON object"
         for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
             if tried > MOST:

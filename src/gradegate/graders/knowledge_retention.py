@@ -1,6 +1,6 @@
 """knowledge-retention: whether an assistant remembers what the user has told it.
 
-Score: the share of the assistant's messages that forget nothing. Source:
+Score: the share of the assistant's messages that forget nothing, among those with anything to remember; 1 for none. Source:
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
@@ -9,27 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, script, with_marks
-from gradegate.grading.metrics.shares import of_rows
-from gradegate.values.conversation import Transcript, Turn
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, of_rows, script, with_marks
+from gradegate.values.conversation import Turn
 
 _FACTS = verdicts.texts("facts")
 _VERDICT = verdicts.single()
 _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
 
 
-@GRADERS.register("knowledge-retention")
-@options
+@assertion("knowledge-retention")
 class KnowledgeRetention(Metric):
     """The assistant never forgets what the user has told it in the conversation."""
 
     asks = replace(Metric.asks, steps=("facts", "verdicts", "reason"), each=("facts", "verdicts"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of answers that forget nothing, among those with anything to remember; 1 when there is none."""
         turns = numbered(transcript)
         spoken = [number for number, turn in turns if turn.role == "user"]
         told = ask_each(

@@ -13,14 +13,10 @@ from xml.parsers import expat
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.errors import NoVerdict
 from gradegate.files.faults import WrongError, fault
-from gradegate.grading.grader import GRADERS, Grader, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
 from gradegate.grading.numbers import parted
 from gradegate.texts import patterns
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
 DEEPEST = 10_000  # elements within one another
@@ -52,7 +48,7 @@ class _Reader:
         """Where the XML ends; ``first``: with its first element. Raises ExpatError, ValueError and NoVerdict."""
         parser = expat.ParserCreate(namespace_separator=" " if not first else None)
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.StartDoctypeDeclHandler = _doctype
+        parser.StartDoctypeDeclHandler = self._doctype
         self._first = first
         try:
             parser.Parse(text.encode("utf-8", "replace"), True)
@@ -82,22 +78,22 @@ class _Reader:
         if self._first and not self._stack:
             raise _Whole
 
+    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        if internal:
+            raise WrongError("it declares its own entities or elements, which gradegate does not read")
 
-def _doctype(name: str, system: str | None, public: str | None, internal: bool) -> None:
-    if internal:
-        raise WrongError("it declares its own entities or elements, which gradegate does not read")
 
-
-@GRADERS.register("is-xml")
 @options
-class IsXml(Grader):
-    """The whole answer is well-formed XML, with the elements that ``value`` names."""
-
+class _OfXml(Grader):
     value: _Elements | None = None
     """Names of elements that must be there: a list, or a text with commas."""
 
+
+@assertion("is-xml")
+class IsXml(_OfXml):
+    """The whole answer is well-formed XML, with the elements that ``value`` names."""
+
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         reader = _Reader(self.value or ())
         try:
             reader.read(transcript.output)
@@ -106,16 +102,11 @@ class IsXml(Grader):
         return _found(reader.missing)
 
 
-@GRADERS.register("contains-xml")
-@options
-class ContainsXml(Grader):
+@assertion("contains-xml")
+class ContainsXml(_OfXml):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
-    value: _Elements | None = None
-    """Names of elements that must be there: a list, or a text with commas."""
-
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0. Raises NoVerdict where looking for XML takes too long."""
         text, position, spent = transcript.output, 0, 0
         missing, found = {*(self.value or ())}, False
         while match := _START.search(text, position):
@@ -153,8 +144,7 @@ _SIGNS = (  # patterns of HTML, and how much each counts
 _OPENING, _CLOSING = r"<[a-zA-Z][a-zA-Z0-9-]*(?:\s[^>]*)?>", r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
 
 
-@GRADERS.register("contains-html")
-@options
+@assertion("contains-html")
 class ContainsHtml(Grader):
     """The answer holds HTML."""
 

@@ -1,6 +1,6 @@
 """max-score: the output that does best in the test's other assertions.
 
-The mean (or the sum) of the other assertions' scores, by the weights of ``value``; the highest wins. As in promptfoo:
+The mean (or the sum) of the other assertions' scores, by the weights of ``value``; the highest wins, of equals the first. As in promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/max-score/, ``src/matchers/comparison.ts``.
 """
 
@@ -13,13 +13,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options, verdicts_on
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grade, Grader, Judge, NoVerdict, Transcript, Verdict, assertion, verdicts_on
 from gradegate.grading.numbers import Number
-from gradegate.values.conversation import Transcript
 from gradegate.values.limits import exact, reached, weighted_mean
-from gradegate.values.result import Grade, Verdict
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -45,8 +41,7 @@ class Method:
         return average * exact(total) if self.method == "sum" else average
 
 
-@GRADERS.register("max-score")
-@options
+@assertion("max-score")
 class MaxScore(Grader):
     """The output with the best scores in the test's other assertions passes, the others fail."""
 
@@ -56,13 +51,10 @@ class MaxScore(Grader):
     """How scores become one: `{method: average or sum, weights: {TYPE: N}, threshold: N}`."""
 
     def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
-        """Score 1 for the best output, the first of equals, and 0 for the others."""
-        scores = [self.value.score(of_output) for of_output in grades]
-        best = max(range(len(scores)), key=lambda number: scores[number])
-        limit = self.value.threshold
+        scores, limit = [self.value.score(of_output) for of_output in grades], self.value.threshold
+        best = scores.index(max(scores))
         if limit is not None and not reached(scores[best], limit):
             best = -1
-        shown = ", ".join(f"{float(score):.4g}" for score in scores)
-        reason = f"{self.value.method} of the outputs: {shown}"
+        reason = f"{self.value.method} of the outputs: {', '.join(f'{float(score):.4g}' for score in scores)}"
         reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
         return verdicts_on(len(scores), best, reason, {"scores": list(map(float, scores))})

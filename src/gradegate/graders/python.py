@@ -7,30 +7,24 @@ body of a function, ``file://x.py`` names a file with ``get_assert(output, conte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field, field_validator
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.program_objects import SCORING, broken, script_verdict
-from gradegate.grading.situation import situation
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.grading.program_objects import SCORING, broken, script_verdict, situation
 from gradegate.processes import pool
 from gradegate.processes.program import Program
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 ROLE = "gate"  # no process serves both what answers and what judges
 
 
-@GRADERS.register("python")
-@options
+@assertion("python")
 class Python(Grader):
     """Python decides: an expression, the body of a function, or a file with get_assert (needs --allow-exec)."""
 
-    scoring: ClassVar[Scoring] = SCORING
-    written: ClassVar[Written] = Written(runs_code=True, own_config=True)
+    scoring = SCORING
+    written = Written(runs_code=True, own_config=True)
 
     value: Any
     """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""
@@ -45,17 +39,12 @@ class Python(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """What the code returned; a failure where it raised or returned no verdict.
-
-        Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit.
-        """
+        """A failure where it raised or gave no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         arguments = [transcript.answer, situation(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
-                returned = pool.call(self.value, arguments, ROLE, "get_assert")
-            else:
-                returned = pool.inline(self.value, arguments, ROLE)
-            return script_verdict(returned)
+                return script_verdict(pool.call(self.value, arguments, ROLE, "get_assert"))
+            return script_verdict(pool.inline(self.value, arguments, ROLE))
         except NoVerdict as e:
             return broken(f"the Python fails on the answer: {e}")
         except pool.Failed as e:

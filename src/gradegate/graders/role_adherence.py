@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, numbered, shown
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript
+from gradegate.grading.metrics.metric import Measured, Metric, numbered, share_of_yes, shown
 
 
-@GRADERS.register("role-adherence")
-@options
+@assertion("role-adherence")
 class RoleAdherence(Metric):
     """The assistant keeps to its role in every message."""
 
@@ -27,14 +23,12 @@ class RoleAdherence(Metric):
     chatbot_role: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        """A role, as ``value``, as an option, or as the variable ``chatbot_role``."""
         return "" if self._role(variables) else "there is no role; give it as `value` or as the variable `chatbot_role`"
 
     def _role(self, variables: Mapping[str, Any]) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of the assistant's messages that keep to the role. A verdict is asked for on each of them."""
         turns = numbered(transcript)
         spoken = [number for number, turn in turns if turn.role == "assistant"]
         told = {"role": self._role(transcript.vars), "count": len(spoken), **shown("conversation", turns)}

@@ -1,31 +1,23 @@
 """select-best: a model picks the best of all outputs of one test.
 
-As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/select-best/,
-``src/matchers/comparison.ts``.
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/select-best/, ``src/matchers/comparison.ts``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from gradegate.errors import Unreadable
-from gradegate.grading import scalars
-from gradegate.grading.grader import GRADERS, Asks, Grader, options, verdicts_on
-from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.verdicts import Judgement
-from gradegate.grading.reading.form import Form
+from gradegate.grading.grader import Asks, Grade, Grader, Judge, Transcript, Unreadable, Verdict, assertion, verdicts_on
+from gradegate.grading.metrics.verdicts import TEXT, Judgement
+from gradegate.grading.reading import form
+from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Grade, Verdict
 
-SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
 LABELS = ("answer", "output", "index", "choice")
 
 
-@GRADERS.register("select-best")
-@options
+@assertion("select-best")
 class SelectBest(Grader):
     """A model picks the best of all outputs of a test; that one passes, the others fail."""
 
@@ -37,22 +29,21 @@ class SelectBest(Grader):
     language: str = ""
 
     def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
-        """Score 1 for the chosen output, 0 for the others."""
         outputs = [transcript.output for transcript in transcripts]
-        chosen = judge.ask("select-best", form(len(outputs)), criteria=self.value, outputs=outputs)
+        chosen = judge.ask("select-best", index_form(len(outputs)), criteria=self.value, outputs=outputs)
         best, said = chosen.verdict, f": {chosen.reason}" if chosen.reason else ""
         reason = f"output {best} of {len(outputs)}, counted from 0, was chosen{said}"
         return verdicts_on(len(outputs), best, reason, {"chosen": best})
 
 
-def form(count: int) -> Form[Judgement[int]]:
+def index_form(count: int) -> Form[Judgement[int]]:
     """The index of one of so many outputs."""
 
-    def read(item: Mapping[str, Any]) -> Judgement[int]:
-        written = scalars.entry(item, "index")
-        index = scalars.number(written)
+    def read(item: Object) -> Judgement[int]:
+        written = form.entry(item, "index")
+        index = form.number(written)
         if index is None or index not in range(count) or (isinstance(written, str) and not written.strip().isdigit()):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
-        return Judgement(int(index), scalars.words(item.get("reason")))
+        return Judgement(int(index), form.words(item.get("reason")))
 
-    return Form(SCHEMA, read, LastLine("index", LABELS, tuple(map(str, range(count)))))
+    return Form(shape(reason=TEXT, index={"type": "integer"}), read, LastLine("index", LABELS, tuple(map(str, range(count)))))

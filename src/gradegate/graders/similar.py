@@ -13,19 +13,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.metrics import vectors
 from gradegate.grading.numbers import Number
-from gradegate.values.conversation import Transcript
 from gradegate.values.limits import EPSILON, reached
-from gradegate.values.result import Verdict
 
 DEFAULT = 0.75
 
 
-@GRADERS.register("similar", "similar:cosine")
-@options
+@assertion("similar", "similar:cosine")
 class Similar(Grader):
     """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
 
@@ -52,10 +48,10 @@ class Similar(Grader):
         chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
         # At least as far as the limit: a measure that is equal to it is both near and far.
         pair = (nearest[0], limit) if self.scoring.most else (limit, nearest[0])
-        reverse = self._verdict(nearest, limit, not reached(*pair, self.scoring.tolerance), len(values))
-        return self._verdict(chosen, limit, self._near(chosen[0], limit), len(values), reverse)
+        reverse = self._verdict(nearest, not reached(*pair, self.scoring.tolerance), len(values))
+        return self._verdict(chosen, self._near(chosen[0], limit), len(values), reverse)
 
-    def _verdict(self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
+    def _verdict(self, comparison: tuple[float, str], near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
         name = f"{type(self).measure.__name__} {'distance' if self.scoring.most else 'similarity'}"
@@ -70,8 +66,7 @@ class Similar(Grader):
         return reached(*pair, self.scoring.tolerance)
 
 
-@GRADERS.register("similar:dot")
-@options
+@assertion("similar:dot")
 class SimilarDot(Similar):
     """The answer means much the same as a text (dot product of embeddings)."""
 
@@ -79,8 +74,7 @@ class SimilarDot(Similar):
     measure = vectors.dot
 
 
-@GRADERS.register("similar:euclidean")
-@options
+@assertion("similar:euclidean")
 class SimilarEuclidean(Similar):
     """The answer means much the same as a text (distance of embeddings, at most the threshold)."""
 

@@ -1,7 +1,7 @@
 """equals, starts-with and regex: the form of the answer as text.
 
-As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#equality,
-``src/assertions/equals.ts``, ``startsWith.ts`` and ``regex.ts``.
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#equality, ``src/assertions/equals.ts``,
+``startsWith.ts`` and ``regex.ts``.
 """
 
 from __future__ import annotations
@@ -11,17 +11,12 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
 from gradegate.texts import patterns
 from gradegate.texts.template import show
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 
-@GRADERS.register("equals")
-@options
+@assertion("equals")
 class Equals(Grader):
     """The answer is exactly this text, or JSON equal to this value."""
 
@@ -31,7 +26,6 @@ class Equals(Grader):
     """The text, or a JSON value that the answer must equal as JSON."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0. An object or a list is compared with the answer read as JSON."""
         if isinstance(self.value, dict | list):
             try:
                 same = json.loads(transcript.output) == self.value
@@ -43,8 +37,7 @@ class Equals(Grader):
         return Verdict(float(same), same, f'the answer {"equals" if same else "does not equal"} "{expected}"')
 
 
-@GRADERS.register("starts-with")
-@options
+@assertion("starts-with")
 class StartsWith(Grader):
     """The answer starts with a text."""
 
@@ -59,13 +52,11 @@ class StartsWith(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         starts = transcript.output.startswith(self.value)
         return Verdict(float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"')
 
 
-@GRADERS.register("regex")
-@options
+@assertion("regex")
 class Regex(Grader):
     """A regular expression matches somewhere in the answer."""
 
@@ -79,7 +70,6 @@ class Regex(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; no verdict when matching exceeds a limit."""
         try:
             matches = patterns.search_javascript(self.value, transcript.output)
         except ValueError as e:

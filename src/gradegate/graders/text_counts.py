@@ -10,13 +10,9 @@ from typing import Self
 
 from pydantic import field_validator, model_validator
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, Scoring, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion, options
 from gradegate.grading.numbers import Count, Flag, beyond
 from gradegate.texts import patterns
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _SENTENCE_END = re.compile(r"(?<![.!?…。！？])[.!?…。！？]+[\"'”’)\]]*(?:\s+|$)|[。！？]")
@@ -41,7 +37,6 @@ class _Counted(Grader):
         raise NotImplementedError
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 within the bounds, which are inclusive, else 0."""
         try:
             count = self.count(transcript.output)
         except ValueError as e:
@@ -56,8 +51,7 @@ def _compiles(pattern: str | None) -> str | None:
     return pattern
 
 
-@GRADERS.register("word_ct_match")
-@options
+@assertion("word_ct_match")
 class WordCount(_Counted):
     """The answer has so many words."""
 
@@ -76,8 +70,7 @@ class WordCount(_Counted):
         return sum(bool(word) and len(word) >= self.min_word_length for word in words)
 
 
-@GRADERS.register("char_ct_match")
-@options
+@assertion("char_ct_match")
 class CharacterCount(_Counted):
     """The answer has so many characters."""
 
@@ -104,8 +97,7 @@ class CharacterCount(_Counted):
         return self.include_punctuation or character.isalpha()
 
 
-@GRADERS.register("sent_ct_match")
-@options
+@assertion("sent_ct_match")
 class SentenceCount(_Counted):
     """The answer has so many sentences."""
 
@@ -116,8 +108,7 @@ class SentenceCount(_Counted):
         return _sentences(text, self.min_words_in_sentence)
 
 
-@GRADERS.register("par_ct_match")
-@options
+@assertion("par_ct_match")
 class ParagraphCount(_Counted):
     """The answer has so many paragraphs."""
 
@@ -125,12 +116,9 @@ class ParagraphCount(_Counted):
     min_words_in_paragraph: Count = 1
 
     def count(self, text: str) -> int:
-        """What blank lines part."""
+        sentences, words = self.min_sentences_in_paragraph, self.min_words_in_paragraph
         blocks = [block for block in _BLANK_LINE.split(text) if block.strip()]
-        return sum(
-            _sentences(block, 1) >= self.min_sentences_in_paragraph and len(_WORD.findall(block)) >= self.min_words_in_paragraph
-            for block in blocks
-        )
+        return sum(_sentences(block, 1) >= sentences and len(_WORD.findall(block)) >= words for block in blocks)
 
 
 def _sentences(text: str, words: int) -> int:

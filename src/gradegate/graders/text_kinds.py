@@ -13,11 +13,8 @@ from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 from gradegate.files.faults import fault
-from gradegate.grading.grader import GRADERS, Grader, Scoring, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Grader, Judge, Scoring, Transcript, Verdict, assertion, options
 from gradegate.grading.numbers import Flag
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _TIME_OF_DAY = re.compile(r"%[HIXcTR]")
@@ -32,23 +29,19 @@ class _Kind(Grader):
         raise NotImplementedError
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         fault = self.fault(transcript.output)
         return Verdict(float(not fault), None, fault or "the answer has the expected form")
 
 
-@GRADERS.register("is_boolean")
-@options
+@assertion("is_boolean")
 class IsBoolean(_Kind):
     """The answer is true or false, in any case."""
 
     def fault(self, text: str) -> str:
-        """Other words for yes and no do not count."""
         return "" if text.strip().lower() in ("true", "false") else "the answer is neither true nor false"
 
 
-@GRADERS.register("is_numeric")
-@options
+@assertion("is_numeric")
 class IsNumeric(_Kind):
     """The answer is a number."""
 
@@ -57,8 +50,7 @@ class IsNumeric(_Kind):
         return "" if _NUMBER.fullmatch(text.strip()) else "the answer is not a number"
 
 
-@GRADERS.register("is_string")
-@options
+@assertion("is_string")
 class IsString(_Kind):
     """The answer is text that is not empty."""
 
@@ -66,14 +58,12 @@ class IsString(_Kind):
     allow_whitespace_only: Flag = False
 
     def fault(self, text: str) -> str:
-        """An answer is always text here, so only emptiness is looked at."""
         if not text:
             return "" if self.allow_empty else "the answer is empty"
         return "" if text.strip() or self.allow_whitespace_only else "the answer is nothing but white space"
 
 
-@GRADERS.register("is_date")
-@options
+@assertion("is_date")
 class IsDate(_Kind):
     """The answer is a date or a date with time."""
 
@@ -86,35 +76,31 @@ class IsDate(_Kind):
         """With ``strict_type``, as Aegis has it by default, no text is a date."""
         if self.strict_type:
             return "`strict_type` does not accept a text as a date; set it to false"
-        moment, timed = self._read(text.strip())
+        moment, timed = self._moment(text.strip())
         if moment is None:
             return "the answer is not a date"
         if self.require_datetime and not timed:
             return "the answer is a date without a time"
         return "the answer names no time zone" if self.require_timezone and moment.tzinfo is None else ""
 
-    def _read(self, text: str) -> tuple[datetime | None, bool]:
+    def _moment(self, text: str) -> tuple[datetime | None, bool]:
+        """What a text says, and whether with a time of day."""
         for form in self.allowed_formats or ():
-            try:
+            with suppress(ValueError, re.error):
                 return datetime.strptime(text, form), bool(_TIME_OF_DAY.search(form))  # noqa: DTZ007 - that is asked
-            except (ValueError, re.error):
-                continue
-        if self.allowed_formats is not None:
-            return None, False
-        with suppress(ValueError):
-            return datetime.combine(date.fromisoformat(text), time.min), False
-        with suppress(ValueError):
-            return datetime.fromisoformat(text), True
+        if self.allowed_formats is None:
+            with suppress(ValueError):
+                return datetime.combine(date.fromisoformat(text), time.min), False
+            with suppress(ValueError):
+                return datetime.fromisoformat(text), True
         return None, False
 
 
-@GRADERS.register("is_valid_xml")
-@options
+@assertion("is_valid_xml")
 class IsValidXml(_Kind):
     """The answer is well-formed XML."""
 
     def fault(self, text: str) -> str:
-        """What the parser says; nothing outside the answer is read."""
         try:
             ET.canonicalize(text)
         except (ET.ParseError, ValueError, RecursionError) as e:
@@ -135,16 +121,14 @@ class _Percentage(Grader):
         return Verdict(score, None, f"{hits} of {len(characters)} characters")
 
 
-@GRADERS.register("alpha_perc")
-@options
+@assertion("alpha_perc")
 class AlphaPercentage(_Percentage):
     """So much of the answer is letters."""
 
     counts = str.isalpha  # of any script
 
 
-@GRADERS.register("alphanum_perc")
-@options
+@assertion("alphanum_perc")
 class AlphanumericPercentage(_Percentage):
     """So much of the answer is letters and digits."""
 

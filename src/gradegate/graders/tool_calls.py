@@ -16,22 +16,17 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.asking.toolcalls import JsonObject, declared
-from gradegate.errors import NoVerdict
 from gradegate.files import document
 from gradegate.files.faults import fault
-from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.grading.numbers import parted, stripped
 from gradegate.texts import jsonobjects, schemas
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 MOST = 20  # faults and names of tools that a reason says
 
 
-@GRADERS.register("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
-@options
+@assertion("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
 class IsValidToolCall(Grader):
     """The answer calls tools that the target was given, with arguments that conform to their JSON Schemas."""
 
@@ -40,7 +35,6 @@ class IsValidToolCall(Grader):
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0. An answer that calls nothing is no valid call; each call has to be one."""
         known = transcript.tools if self.tools is None else declared({"tools": self.tools})
         if known is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
@@ -81,8 +75,7 @@ def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(parted), Field(min_length=1)]
 
 
-@GRADERS.register("tool-call-f1")
-@options
+@assertion("tool-call-f1")
 class ToolCallF1(Grader):
     """The tools that the answer calls are the expected ones: the F1 of their names, whatever the order."""
 
@@ -92,7 +85,6 @@ class ToolCallF1(Grader):
     """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The harmonic mean of precision and recall over names as sets; 0 where nothing was called."""
         told = calls(transcript)
         names = [named(call)[0] for call in told] if told else _in_text(transcript.output)
         called = {tool(name, transcript) for name in names}
@@ -112,17 +104,13 @@ def _in_text(text: str) -> Iterator[str]:
     if isinstance(whole, list):
         yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
     for value, start, end in jsonobjects.find(text):
-        if _has_lines_of_its_own(text, start, end):
+        before, after = start - 1, end  # of what is beside it on its lines
+        while before >= 0 and text[before] in " \t\r[,":
+            before -= 1
+        while after < len(text) and text[after] in " \t\r],":
+            after += 1
+        if (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n"):
             yield from _named_in(value)
-
-
-def _has_lines_of_its_own(text: str, start: int, end: int) -> bool:
-    before, after = start - 1, end
-    while before >= 0 and text[before] in " \t\r[,":
-        before -= 1
-    while after < len(text) and text[after] in " \t\r],":
-        after += 1
-    return (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n")
 
 
 def _named_in(value: JsonObject) -> Iterator[str]:
@@ -135,8 +123,7 @@ def _named_in(value: JsonObject) -> Iterator[str]:
         yield value["name"]
 
 
-@GRADERS.register("tool-correctness")
-@options
+@assertion("tool-correctness")
 class ToolCorrectness(Grader):
     """The answer called the expected tools: the share of them that it called."""
 
@@ -156,22 +143,19 @@ class ToolCorrectness(Grader):
             raise NoVerdict(UNKNOWN)
         called = [tool(named(call)[0], transcript) for call in told]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
-        score = self._score(called)
+        if self.should_exact_match:
+            score = float(called == self.value if self.should_consider_ordering else sorted(called) == sorted(self.value))
+        elif self.should_consider_ordering:
+            score = _common(called, self.value) / len(self.value)
+        else:
+            score = (Counter(called) & Counter(self.value)).total() / len(self.value)
         score = float(score == 1) if self.strict_mode else score
         return Verdict(score, None, reason, {"called": called, "expected": self.value})
 
-    def _score(self, called: Sequence[str]) -> float:
-        if self.should_exact_match:
-            same = called == self.value if self.should_consider_ordering else sorted(called) == sorted(self.value)
-            return float(same)
-        if self.should_consider_ordering:
-            return _common(called, self.value) / len(self.value)
-        return (Counter(called) & Counter(self.value)).total() / len(self.value)
-
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest sequence that is in both, in order."""
-    # A bit for each name of the second; those that are 0 are in the sequence (Hyyrö 2004, "Bit-parallel LCS-length").
+    """The length of the longest sequence that is in both, in order (Hyyrö 2004, "Bit-parallel LCS-length")."""
+    # A bit for each name of the second; those that are 0 are in the sequence.
     places: dict[str, int] = {}
     for place, name in enumerate(second):
         places[name] = places.get(name, 0) | 1 << place

@@ -17,14 +17,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, NoVerdict, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_each, exchanges_of, shown, texts_of
-from gradegate.grading.metrics.shares import of_rows
+from gradegate.grading.metrics.metric import Measured, Metric, ask_each, exchanges_of, of_rows, shown, texts_of
 from gradegate.grading.numbers import listed, stripped
-from gradegate.values.conversation import Exchange, Transcript
+from gradegate.values.conversation import Exchange
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {"withheld": '"{question}" is on topic and was not answered', "strayed": '"{question}" is off topic and was answered'}
@@ -37,13 +34,10 @@ _MODES = {
 }
 _QUESTIONS = verdicts.texts("questions")
 _VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
-
-
 _Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)]
 
 
-@GRADERS.register("topic-adherence")
-@options
+@assertion("topic-adherence")
 class TopicAdherence(Metric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
@@ -55,15 +49,13 @@ class TopicAdherence(Metric):
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        """Topics, as ``value``, as an option, or as the variable ``relevant_topics``."""
-        where = "give them as `value`, or as the variable `relevant_topics`"
-        return "" if self._topics(variables) else f"there are no topics; {where}"
+        missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
+        return "" if self._topics(variables) else missing
 
     def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(self.value or self.relevant_topics) or texts_of(variables, "relevant_topics", "reference_topics")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share that ``mode`` names. Raises NoVerdict where there is nothing to take a share of."""
         topics = self._topics(transcript.vars)
 
         def of_user(exchange: Exchange) -> dict[str, Any]:
@@ -81,11 +73,8 @@ class TopicAdherence(Metric):
         ]
         counts = Counter(row["verdict"] for row in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-        return of_rows(rows, summary, _WRONG, "questions", score=self._share(counts))
-
-    def _share(self, counts: Mapping[str, int]) -> Fraction:
-        good, among = ([counts.get(word, 0) for word in words] for words in _MODES[self.mode])
-        if not sum(among):
-            asked = "asked a question" if not any(counts.values()) else f"got what {self.mode} is a share of"
-            raise NoVerdict(f"the user never {asked}, so no share can be measured")
-        return Fraction(sum(good), sum(among))
+        good, among = (sum(counts[word] for word in words) for words in _MODES[self.mode])
+        if not among:
+            never = f"got what {self.mode} is a share of" if rows else "asked a question"
+            raise NoVerdict(f"the user never {never}, so no share can be measured")
+        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, among))

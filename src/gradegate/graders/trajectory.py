@@ -7,17 +7,14 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
-from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.calls import KINDS, Step, matches, named_in, steps
+from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion
+from gradegate.grading.metrics.calls import KINDS, Step, matches, steps
 from gradegate.grading.numbers import Bounds, Count, beyond, listed
-from gradegate.values.conversation import Transcript
-from gradegate.values.result import Verdict
 
 
 def _kinds(value: Any) -> Any:
@@ -28,13 +25,13 @@ def _kinds(value: Any) -> Any:
     return value
 
 
-class _Matcher(BaseModel):
-    """A tool by its name or a pattern of it; ``pattern`` wins, and ``name`` is one as well, as in promptfoo."""
-
+class _Tool(BaseModel):
+    # A tool by its name or a pattern of it; ``pattern`` wins, and ``name`` is one as well, as in promptfoo.
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     name: str = ""
     pattern: str = ""
+    type: Literal["tool"] = "tool"
 
     @property
     def label(self) -> str:
@@ -50,10 +47,6 @@ class _Matcher(BaseModel):
         return step.fits(self.label)
 
 
-class _Tool(_Matcher):
-    type: Literal["tool"] = "tool"
-
-
 class _Counted(_Tool):
     min: Count = 1
     max: Count | None = None
@@ -66,8 +59,6 @@ class _Counted(_Tool):
 
 
 _Wanted = Annotated[_Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)]
-
-
 _Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
@@ -77,11 +68,10 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
     evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(float(passed), passed, f"{reason}; called: {named_in(called)}", evidence)
+    return Verdict(float(passed), passed, f"{reason}; called: {', '.join(map(str, called)) or 'none'}", evidence)
 
 
-@GRADERS.register("trajectory:tool-used")
-@options
+@assertion("trajectory:tool-used")
 class ToolUsed(Grader):
     """The answer called each of these tools, or one tool so many times."""
 
@@ -89,24 +79,19 @@ class ToolUsed(Grader):
     """Tools that must be called: a name, a list, or one with a count as `{name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0. With ``not-``, none of several tools may have been called."""
-        called = steps(transcript)
-        if isinstance(self.value, _Counted):
-            return self._counted(self.value, called)
+        """With ``not-``, none of several tools may have been called."""
+        called, wanted = steps(transcript), self.value
+        if isinstance(wanted, _Counted):
+            count = sum(wanted.fits(step) for step in called)
+            fits_count = count >= wanted.min and (wanted.max is None or count <= wanted.max)
+            bounds = f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
+            return _verdict(fits_count, f"{wanted.label} was called {count} times, but {bounds} are required", called)
         names = {name.lower() for step in called for name in step.names}
-        fits = {name: name.lower() in names or any(step.fits(name) for step in called) for name in self.value}
-        used = [name for name in self.value if fits[name]]
-        lacking = [name for name in self.value if not fits[name]]
+        used = [name for name in wanted if name.lower() in names or any(step.fits(name) for step in called)]
+        lacking = [name for name in wanted if name not in used]
         said = f"did not call {', '.join(lacking)}" if lacking else f"called {', '.join(used)}"
-        whole = _verdict(not lacking, f"the answer {said}", called)
         reverse = _verdict(bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called)
-        return Verdict(whole.score, whole.passed, whole.reason, whole.evidence, reverse=reverse)
-
-    def _counted(self, wanted: _Counted, called: Sequence[Step]) -> Verdict:
-        count = sum(wanted.fits(step) for step in called)
-        fits = count >= wanted.min and (wanted.max is None or count <= wanted.max)
-        bounds = f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
-        return _verdict(fits, f"{wanted.label} was called {count} times, but {bounds} are required", called)
+        return replace(_verdict(not lacking, f"the answer {said}", called), reverse=reverse)
 
 
 class _Sequence(BaseModel):
@@ -116,8 +101,7 @@ class _Sequence(BaseModel):
     steps: list[_Wanted] = Field(min_length=1)
 
 
-@GRADERS.register("trajectory:tool-sequence")
-@options
+@assertion("trajectory:tool-sequence")
 class ToolSequence(Grader):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
 
@@ -125,7 +109,6 @@ class ToolSequence(Grader):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         called, wanted = steps(transcript), self.value.steps
         if self.value.mode == "exact":
             same = len(called) == len(wanted) and all(one.fits(step) for one, step in zip(wanted, called, strict=True))
@@ -192,8 +175,7 @@ def _holds(actual: Any, expected: Any) -> bool:
     return _same(actual, expected)
 
 
-@GRADERS.register("trajectory:tool-args-match")
-@options
+@assertion("trajectory:tool-args-match")
 class ToolArgsMatch(Grader):
     """The answer called a tool with these arguments."""
 
@@ -201,11 +183,10 @@ class ToolArgsMatch(Grader):
     """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; one call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
+        """One call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
         called = steps(transcript)
         fitting = [step for step in called if self.value.fits(step)]
-        passed = any(self.value.takes(step.arguments) for step in fitting)
-        if passed:
+        if any(self.value.takes(step.arguments) for step in fitting):
             return _verdict(True, f"{self.value.label} was called with these arguments", called)
         unread = next((step.unread for step in fitting if step.unread), "")
         if unread and not isinstance(self.value.expected, str):  # a text is compared with a text
@@ -222,8 +203,7 @@ class _Steps(Bounds):
     max: Count | None = None
 
 
-@GRADERS.register("trajectory:step-count")
-@options
+@assertion("trajectory:step-count")
 class StepCount(Grader):
     """The answer took so many steps: calls of tools, or of commands."""
 
@@ -231,7 +211,6 @@ class StepCount(Grader):
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0."""
         wanted, all_steps = self.value, steps(transcript)
         pattern = wanted.pattern or wanted.name
         found = [step for step in all_steps if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))]

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.grading.grader import GRADERS, options
-from gradegate.grading.judge import Judge
+from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_each, exchanges_of, shown
-from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.values.conversation import Transcript, flat, windows
+from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_each, exchanges_of, share_of_yes, shown
+from gradegate.values.conversation import flat, windows
 
 _FORM = verdicts.single()
 
 
-@GRADERS.register("turn-relevancy")
-@options
+@assertion("turn-relevancy")
 class TurnRelevancy(Metric):
     """Every answer in a conversation fits what was said before it."""
 
@@ -28,7 +25,6 @@ class TurnRelevancy(Metric):
     window_size: WindowSize = 10
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The share of exchanges whose last answer is relevant within its window."""
         cut = windows(exchanges_of(transcript), self.window_size)
         judgements = ask_each(judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window)))
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]

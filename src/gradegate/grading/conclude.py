@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -92,17 +92,20 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
     limit = bound.limit
     passed = verdict.passed if scoring.decides and not bound.score_only else _passed(bound, verdict, limit)
-    score = verdict.score
+    score, reasons = verdict.score, []
     if negated:
         passed, score = not passed, _reversed(score)
-    outcome = Outcome.PASS if passed else Outcome.FAIL
-    reason = _reason(bound, verdict, outcome, None if scoring.decides else limit)
+    if not passed and negated:
+        reasons.append(f"must not be true, but is ({bound.asserted.type})")
+    elif not passed and verdict.passed is not False and limit is not None and not scoring.decides:
+        shown, least = scores(verdict.score, limit, scoring.scale)
+        reasons.append(f"score {shown} is below the threshold {least}")
     return Grade(
         bound.asserted,
-        outcome,
+        Outcome.PASS if passed else Outcome.FAIL,
         score,
         limit,
-        reason,
+        ": ".join([*reasons, *filter(None, [verdict.reason])]),
         verdict.evidence,
         usage,
         scale=scoring.scale,
@@ -139,18 +142,6 @@ def _reversed(score: float) -> float:
     return float(min(Fraction(1), max(Fraction(0), 1 - exact(score))))
 
 
-def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
-    parts = []
-    if outcome is Outcome.FAIL and bound.asserted.negated and not verdict.broken:
-        parts.append(f"must not be true, but is ({bound.asserted.type})")
-    elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
-        score, least = scores(verdict.score, limit, bound.grader.scoring.scale)
-        parts.append(f"score {score} is below the threshold {least}")
-    if verdict.reason:
-        parts.append(verdict.reason)
-    return ": ".join(parts)
-
-
 def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     """The grade of an assertion that could not be judged. ``not-`` does not touch it."""
     evidence: dict[str, Any] = {}
@@ -170,13 +161,9 @@ def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
 
 
 def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:
-    """The grades of an assertion whose answer is missing: its own ERROR, and one for each member of a set.
-
-    ``trouble`` is that of the target.
-    """
+    """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target."""
     first, *members = unjudged(binding, why)
-    first = replace(first, reason=f"the target gave no answer: {why}")
-    return [_troubled(grade, trouble) for grade in (first, *members)]
+    return [_troubled(grade, trouble) for grade in (replace(first, reason=f"the target gave no answer: {why}"), *members)]
 
 
 def unjudged(binding: Binding, why: str) -> list[Grade]:
@@ -226,10 +213,18 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
     deciding = [grade for grade in outer if grade.counts] or outer
     mean = _mean(deciding)
     score = None if mean is None else float(mean)
-    if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        outcome, reason = _by_threshold(deciding, threshold, of)
-        return Conclusion(outcome, score, reason)
     outcomes = {grade.outcome for grade in deciding}
+    if threshold is not None and any(grade.assertion.weight for grade in deciding):
+        strange, errored = next(filter(None, map(strangeness, deciding)), ""), Outcome.ERROR in outcomes
+        if strange:
+            return Conclusion(Outcome.ERROR, score, strange)
+        best = _mean(deciding, errors_score=1.0)
+        if best is not None and not reached(best, threshold):
+            shown, least = scores(float(best if mean is None else mean), threshold)
+            at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give" if errored else ""
+            why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
+            return Conclusion(Outcome.FAIL, score, why)
+        return Conclusion(Outcome.ERROR if errored else Outcome.PASS, score)
     worst = next((outcome for outcome in (Outcome.FAIL, Outcome.ERROR) if outcome in outcomes), Outcome.PASS)
     return Conclusion(worst, score)
 
@@ -241,14 +236,36 @@ def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fractio
     return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
 
 
-def _by_threshold(grades: Sequence[Grade], threshold: float, of: str) -> tuple[Outcome, str]:
-    strange = next((strangeness(grade) for grade in grades if strangeness(grade)), "")
-    if strange:
-        return Outcome.ERROR, strange
-    best, errored = _mean(grades, errors_score=1.0), any(grade.outcome is Outcome.ERROR for grade in grades)
-    if best is not None and not reached(best, threshold):
-        graded = _mean(grades)
-        mean, least = scores(float(best if graded is None else graded), threshold)
-        at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give" if errored else ""
-        return Outcome.FAIL, f"the weighted mean {mean} is below the threshold {least} of the {of}{at_most}"
-    return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")
+# --- named scores ---------------------------------------------------------------------------------------------
+
+CODE = frozenset(("javascript", "python"))  # whose results may name scores of their own
+
+
+def named_scores(grades: Sequence[Grade]) -> Iterator[tuple[str, float, float]]:
+    """Name, score and weight, as promptfoo's ``namedScores``, of the grades that are known.
+
+    A metric wins over a returned score of its name. Members of a set have the weight of their set, too.
+    """
+    around = 1.0  # the weight of the set whose members come next
+    for grade in grades:
+        asserted = grade.assertion
+        weight = asserted.weight * (around if grade.inner else 1.0)
+        around = asserted.weight if asserted.is_set else around
+        if not is_known(grade) or grade.score is None:
+            continue
+        if grade.metric:
+            yield grade.metric, grade.score, weight
+        if tells_scores(grade):
+            for name, score in grade.evidence.get("named_scores", {}).items():
+                if name != grade.metric:
+                    yield name, score, weight
+
+
+def is_known(grade: Grade) -> bool:
+    """Whether the grade has a score that is its own."""
+    return grade.outcome is not Outcome.ERROR and not grade.unread
+
+
+def tells_scores(grade: Grade) -> bool:
+    """Whether its assertion may name scores of its own."""
+    return grade.assertion.type.removeprefix("not-") in CODE

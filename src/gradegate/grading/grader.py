@@ -1,31 +1,47 @@
-"""The contract of a grader: options in, a verdict out; thresholds, ``not-`` and weights are somebody else's."""
+"""The contract of a grader: options in, a verdict out; thresholds, ``not-`` and weights are somebody else's.
+
+What every grader names is imported from here.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
+from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading.judge import Judge
 from gradegate.registry import Registry
 from gradegate.values.conversation import Transcript, Turn
 from gradegate.values.result import Grade, Verdict
 
+__all__ = ["GRADERS", "Asks", "Grade", "Grader", "Judge", "NoVerdict", "Scoring", "Transcript", "Unreadable", "Verdict", "Written"]
 T = TypeVar("T")
-
-
-# Sixty graders are registered, a run uses a few: checks are built for those that are used.
-_LATE = pydantic.ConfigDict(defer_build=True)
+G = TypeVar("G", bound="Grader")
 
 
 @dataclass_transform(frozen_default=True)
 def options(kind: type[T]) -> type[T]:
     """Make a grader a frozen dataclass whose fields pydantic checks."""
-    return pydantic.dataclasses.dataclass(frozen=True, slots=True, config=_LATE)(kind)  # type: ignore[return-value]  # the same class
+    # Sixty graders are registered, a run uses a few: checks are built for those that are used.
+    late = pydantic.ConfigDict(defer_build=True)
+    return pydantic.dataclasses.dataclass(frozen=True, slots=True, config=late)(kind)  # type: ignore[return-value]  # the same class
+
+
+@dataclass_transform(frozen_default=True)
+def assertion(*names: str) -> Callable[[type[G]], type[G]]:
+    """Decorator: ``options``, and the grader of the assertions of these types. Raises ValueError for a type that has one."""
+
+    def enter(kind: type[G]) -> type[G]:
+        made = options(kind)
+        GRADERS.register(*names)(made)
+        return made
+
+    return enter
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +134,7 @@ class Grader:
         return ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """One answer. Raises NoVerdict or ProviderError, which become an ERROR."""
+        """One answer: its score, mostly from 0 to 1, or 1 or 0. Raises NoVerdict or ProviderError, which become an ERROR."""
         raise NotImplementedError
 
     def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
@@ -132,8 +148,6 @@ def verdicts_on(count: int, best: int, reason: str, evidence: Mapping[str, Any])
 
 
 GRADERS: Registry[type[Grader]] = Registry("assertion", "gradegate.graders")
-
-
 _TWO = re.compile(r"(?:not-)?([a-z][a-z0-9-]*:[a-z0-9-]+)(?=[(:]|$)")
 
 

@@ -13,11 +13,9 @@ from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.grading import rubric
-from gradegate.grading.reading import neutral_keys
 from gradegate.grading.reading import reply as replies_of
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.neutral_keys import Keys
-from gradegate.grading.reading.reply import Circumstances, Reading
+from gradegate.grading.reading.reply import Circumstances, Keys, Reading
 from gradegate.grading.rubric import Rubric
 from gradegate.http.parallel import gather
 from gradegate.replies.question import Question, apart, question
@@ -111,7 +109,9 @@ class Judge:
                 if len(replies) > self.reask:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
                     raise NoVerdict(self._missing(str(e), replies, off_schema=off_schema), texts) from e
-                again = f"That reply cannot be used: {e}. {_literally(form)}"
+                named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
+                literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
+                again = f"That reply cannot be used: {e}. {literally}"
                 messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
                 schema = form.schema  # under a prompt of the user's, too
             else:
@@ -164,7 +164,7 @@ class Judge:
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
         config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
-        neutral = neutral_keys.NEUTRAL if provider.names_model else neutral_keys.NEUTRAL | neutral_keys.OF_PROGRAMS
+        neutral = replies_of.NEUTRAL if provider.names_model else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
         judged = (self.graded, str(self.vars.get("context") or ""))
         return replies_of.read(reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form))))
 
@@ -207,10 +207,3 @@ class Judge:
             at = f"{provider.name} at {provider.host}" if provider.host else provider.name
             cure = f". {at} ignores the schema: set `structured: requested` on the grader"
         return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"
-
-
-def _literally(form: Form[Any]) -> str:
-    """The form that the second ask states."""
-    named = ", ".join(f"`{key}`" for key in form.keys)
-    plural = "keys" if len(form.keys) > 1 else "key"
-    return f"Reply with the JSON object alone, with the {plural} {named}; its first character is {{ and its last is }}"

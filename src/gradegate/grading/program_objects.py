@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.errors import NoVerdict
-from gradegate.grading.grader import Scoring
-from gradegate.values.result import Verdict
+from gradegate.grading.grader import NoVerdict, Scoring, Transcript, Verdict
+from gradegate.values.conversation import IS_DATA, RAW
 
 SCORING = Scoring(above_zero=True, share=False)  # a number passes above 0, or from the threshold
 WANTED = "a boolean, a number, or `{pass, score, reason}`"
@@ -48,12 +47,14 @@ def broken(reason: str) -> Verdict:
 
 
 def script_verdict(value: Any) -> Verdict:
-    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case.
-
-    Raises NoVerdict.
-    """
-    if isinstance(value, str):
-        value = _read(value)
+    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case. Raises NoVerdict."""
+    if isinstance(value, str):  # `true`, `false`, a number, or a JSON object
+        word = value.strip().lower()
+        try:
+            read = json.loads(word if word in ("true", "false") else value)
+        except (ValueError, RecursionError):
+            read = None
+        value = read if isinstance(read, int | float | dict) else value
     if isinstance(value, Mapping):
         value = _camel(value)
     return verdict(value, "it returned nothing (None)")
@@ -73,33 +74,25 @@ def kind(value: Any) -> str:
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
-    parts, named = value.get("componentResults"), value.get("namedScores")
-    evidence: dict[str, Any] = {}
+    parts, scores, evidence = value.get("componentResults"), value.get("namedScores"), dict[str, Any]()
     if parts is not None:
         if not isinstance(parts, list | tuple):
             raise NoVerdict("it returned an object whose `componentResults` is not a list")
-        evidence["components"] = [_component(part) for part in parts[:MAX_COMPONENTS]]
-    if named is not None:
-        evidence["named_scores"] = _named(named)
+        evidence["components"] = []
+        for part in parts[:MAX_COMPONENTS]:
+            if not isinstance(part, Mapping):
+                raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
+            found = verdict({"reason": "", **part})
+            evidence["components"].append({"pass": found.passed, "score": found.score, "reason": found.reason})
+    if scores is not None:
+        if not isinstance(scores, Mapping):
+            raise NoVerdict("it returned an object whose `namedScores` is not an object")
+        evidence["named_scores"] = {}
+        for name, score in list(scores.items())[:MAX_COMPONENTS]:
+            if isinstance(score, bool) or not isinstance(score, int | float):
+                raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
+            evidence["named_scores"][str(name)] = _finite(score, "a named score")
     return evidence
-
-
-def _component(part: Any) -> dict[str, Any]:
-    if not isinstance(part, Mapping):
-        raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
-    found = verdict({"reason": "", **part})
-    return {"pass": found.passed, "score": found.score, "reason": found.reason}
-
-
-def _named(scores: Any) -> dict[str, float]:
-    if not isinstance(scores, Mapping):
-        raise NoVerdict("it returned an object whose `namedScores` is not an object")
-    named = {}
-    for name, score in list(scores.items())[:MAX_COMPONENTS]:
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
-        named[str(name)] = _finite(score, "a named score")
-    return named
 
 
 def _finite(number: float, what: str) -> float:
@@ -112,21 +105,40 @@ def _finite(number: float, what: str) -> float:
     return score
 
 
-def _read(text: str) -> Any:
-    """Text of a script: ``true``, ``false``, a number, or a JSON object."""
-    known = {"true": True, "false": False}.get(text.strip().lower())
-    if known is not None:
-        return known
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return read if isinstance(read, int | float | dict) else text
-
-
 def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
     mapped = {_SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item for name, item in value.items()}
     parts = mapped.get("componentResults")
     if isinstance(parts, list | tuple):
         mapped["componentResults"] = [_camel(part) if isinstance(part, Mapping) else part for part in parts]
     return mapped
+
+
+def situation(transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
+
+    ``test`` is what the test says of itself: description, metadata, threshold.
+    """
+    usage, metadata = transcript.usage, told(transcript.metadata)
+    response = {
+        "output": transcript.answer,
+        "metadata": metadata,
+        "tokenUsage": {"total": usage.tokens, "prompt": usage.prompt_tokens, "completion": usage.completion_tokens},
+        **({} if usage.known_cost is None else {"cost": usage.known_cost}),
+        "latencyMs": round(usage.seconds * 1000),
+        "cached": usage.cached > 0,
+        "raw": transcript.metadata.get(RAW, transcript.output),
+    }
+    return {
+        "prompt": transcript.prompt,
+        "vars": transcript.vars,
+        "test": {**test, "vars": transcript.vars},
+        "provider": {"id": transcript.target, "label": transcript.target},
+        "providerResponse": response,
+        "metadata": metadata,
+        **({"config": config} if config else {}),
+    }
+
+
+def told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What the target returned beside the answer, without what gradegate notes there."""
+    return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}

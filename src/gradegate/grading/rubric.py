@@ -47,27 +47,22 @@ def default(name: str) -> Template:
 @cache
 def built_in() -> frozenset[str]:
     """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
-    files = (entry for entry in resources.files("gradegate.grading").joinpath("prompts").iterdir())
-    names = (entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
-    return frozenset().union(*(uses(message.content, ours=True) for name in names for message in default(name)))
+    files = (entry.name for entry in resources.files("gradegate.grading").joinpath("prompts").iterdir() if entry.name.endswith(".yaml"))
+    return frozenset().union(*(uses(message.content, ours=True) for name in files for message in default(name.removesuffix(".yaml"))))
 
 
 def fill(template: Template, variables: Mapping[str, Any], ours: bool = False) -> tuple[Message, ...]:
     """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
     if ours:
         return tuple(Message(message.role, render(message.content, variables, ours)) for message in template)
-    return tuple(
-        Message(it.role, _fill(it.content, variables), _images(it.images, variables), render_values(it.written, variables))
-        for it in template
-    )
-
-
-def _images(images: Sequence[str], variables: Mapping[str, Any]) -> tuple[str, ...]:
-    filled = tuple(render(image, variables).strip() for image in images)
-    for image in filled:
-        if not image.lower().startswith(IMAGES):
-            raise TemplateError(f"{excerpt(image, 60)!r} is not an image: give an https: URL or a data: URI")
-    return filled
+    filled = []
+    for it in template:
+        content, images = _fill(it.content, variables), tuple(render(image, variables).strip() for image in it.images)
+        wrong = next((image for image in images if not image.lower().startswith(IMAGES)), None)
+        if wrong is not None:
+            raise TemplateError(f"{excerpt(wrong, 60)!r} is not an image: give an https: URL or a data: URI")
+        filled.append(Message(it.role, content, images, render_values(it.written, variables)))
+    return tuple(filled)
 
 
 def _fill(content: str, variables: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from gradegate.files.validation import wrong
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
-from gradegate.grading.scalars import number
+from gradegate.grading.reading.form import number
 from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.grader_options import is_shared, option_names

@@ -11,8 +11,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.errors import Mistake
 from gradegate.files.bounds import MAX_DERIVED_VALUES
 from gradegate.files.validation import as_share
-from gradegate.grading.conclude import Binding, Bound
-from gradegate.grading.names import CODE
+from gradegate.grading.conclude import CODE, Binding, Bound
 from gradegate.planning import scripts
 from gradegate.planning.job import Job
 from gradegate.registry import suggest

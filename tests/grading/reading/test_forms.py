@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.errors import Unreadable
 from gradegate.graders import closedqa, factuality
 from gradegate.grading.reading import reply as reading
-from gradegate.grading.reading.neutral_keys import NEUTRAL, OF_PROGRAMS, Keys
+from gradegate.grading.reading.reply import NEUTRAL, OF_PROGRAMS, Keys
 from support.readers import FORMS, read, way
 
 OBJECT = '{"reason": "r", "pass": true, "score": 1}'

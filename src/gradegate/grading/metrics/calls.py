@@ -16,9 +16,9 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
+from gradegate.files.document import TwiceError, at_line, unique
 from gradegate.files.faults import fault
-from gradegate.files.jsonreader import TwiceError, unique
-from gradegate.files.lines import MAX_DEPTH, at_line
+from gradegate.files.yamlreader import MAX_DEPTH
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")
@@ -33,10 +33,7 @@ ENDED = "the answer ended to call a tool, but contains no call"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. ``names`` are what a pattern may match; ``arguments`` are the JSON value, or the text that is none.
-
-    ``unread`` says why they are none.
-    """
+    """One call. ``names`` are what a pattern may match; ``arguments`` the JSON value, or the text that is none: ``unread`` says why."""
 
     kind: str
     name: str
@@ -79,14 +76,14 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
     """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
     lone = len([turn for turn in transcript.turns if turn.role == "assistant"]) == 1
-    return tuple(_showing(turn, transcript, lone) if turn.role == "assistant" else turn for turn in transcript.turns)
 
+    def shown(turn: Turn) -> Turn:
+        told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)
+        pairs = [named(call) for call in told] if isinstance(told, list) else []
+        lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
+        return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
 
-def _showing(turn: Turn, transcript: Transcript, lone: bool) -> Turn:
-    told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)
-    pairs = [named(call) for call in told] if isinstance(told, list) else []
-    lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
-    return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
+    return tuple(shown(turn) if turn.role == "assistant" else turn for turn in transcript.turns)
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:
@@ -94,7 +91,7 @@ def steps(transcript: Transcript) -> Sequence[Step]:
     called = calls(transcript)
     if called is None:
         raise NoVerdict(UNKNOWN)
-    return [_step(tool(named(call)[0], transcript), named(call)[1]) for call in called]
+    return [_step(tool(name, transcript), text) for name, text in map(named, called)]
 
 
 def tool(name: str, transcript: Transcript) -> str:
@@ -161,25 +158,15 @@ def _step(name: str, text: str) -> Step:
         unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:
         unread = str(e)
-    shell = name.strip().lower() in _SHELLS
+    shell, line = name.strip().lower() in _SHELLS, ""
     if shell and unread:
         raise NoVerdict(f"it is not known what was run: {unread}")
-    line = _command(given) if shell else ""
+    if shell and isinstance(given, Mapping):
+        key = next((key for key in _LINES if given.get(key) is not None), "")
+        run = given.get(key)
+        if isinstance(run, list):
+            run = _LINES[key].join(part for item in run if (part := str(item).strip()))
+        line = run.strip() if isinstance(run, str) else ""
     if line:
         return Step("command", line, (line, name, line.split()[0]), given)
     return Step("tool", name, (name,), given, unread)
-
-
-def _command(arguments: Any) -> str:
-    if not isinstance(arguments, Mapping):
-        return ""
-    key = next((key for key in _LINES if arguments.get(key) is not None), "")
-    line = arguments.get(key)
-    if isinstance(line, list):
-        line = _LINES[key].join(part for item in line if (part := str(item).strip()))
-    return line.strip() if isinstance(line, str) else ""
-
-
-def named_in(steps: Sequence[Step]) -> str:
-    """Steps as a reason names them."""
-    return ", ".join(map(str, steps)) or "none"

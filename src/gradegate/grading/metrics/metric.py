@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
-from gradegate.errors import NoVerdict, ProviderError, Unreadable
-from gradegate.grading import scalars
-from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
-from gradegate.grading.judge import Judge
+from gradegate.errors import ProviderError
+from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Unreadable, Verdict, Written, options
 from gradegate.grading.metrics.context import ContextTransform, Found
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.numbers import Number, Whole
+from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.values.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
-from gradegate.values.result import Verdict
+from gradegate.values.conversation import Exchange, Image, Numbered, Turn, exchanges
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 NAMED = 5  # findings that a reason names; the evidence has all
+DOCUMENTS = ("retrieval_context", "context")  # the variables of a test that hold documents, for `texts_of`
+NONE = (0, "")  # the score where there are no parts, and what is said of it in place of the summary
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
@@ -72,7 +74,7 @@ class Metric(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
-        seen = with_documents(transcript, self.context_transform)
+        seen = _with_documents(transcript, self.context_transform)
         texts = [text for turn in seen.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
         judge = replace(judge, graded="\n".join(texts))
         measured = self.measure(seen, judge)
@@ -89,21 +91,14 @@ class Metric(Grader):
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            parts = [_in_words(measured, judge) or "; ".join(parts)]
+            score, findings = f"{float(measured.score):.4g}", list(measured.findings) or [measured.summary]
+            with suppress(NoVerdict, ProviderError):  # the verdicts are known, and they give a reason too
+                parts = [judge.ask("metric-reason", _REASON, step="reason", score=score, findings=findings)]
         return "; ".join([*(parts if self.include_reason else ()), *measured.notes])
 
 
-def _in_words(measured: Measured, judge: Judge) -> str:
-    try:
-        findings = list(measured.findings) or [measured.summary]
-        score = f"{float(measured.score):.4g}"
-        return judge.ask("metric-reason", _REASON, step="reason", score=score, findings=findings)
-    except (NoVerdict, ProviderError):
-        return ""  # the verdicts are known, and they give a reason too
-
-
 def _read_reason(item: Mapping[str, Any]) -> str:
-    reason = scalars.words(item.get("reason"))
+    reason = form.words(item.get("reason"))
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason
@@ -115,34 +110,26 @@ _REASON = Form(shape(reason={"type": "string"}), _read_reason)
 # --- what a metric sees ---------------------------------------------------------------------------------------
 
 
-def with_documents(transcript: Transcript, path: Found | None = None) -> Transcript:
+def _with_documents(transcript: Transcript, path: Found | None) -> Transcript:
     """Gives answers the documents that are elsewhere. Raises NoVerdict where ``path`` leads nowhere.
 
-    ``path`` finds them in each answer that has none; where no turn has any, the variables ``retrieval_context`` or
-    ``context`` hold those of every answer.
+    ``path`` finds them in each answer that has none; where no turn has any, the variables hold those of every answer.
     """
-    turns = transcript.turns
-    if path is not None:
-        turns = tuple(_resolved(turn, path, transcript) if turn.role == "assistant" else turn for turn in turns)
-    elif not any(turn.retrieval_context for turn in turns) and (documents := documents_of(transcript.vars)):
-        turns = tuple(replace(turn, retrieval_context=documents) if turn.role == "assistant" else turn for turn in turns)
-    return replace(transcript, turns=turns)
+    has_any = path is not None or any(turn.retrieval_context for turn in transcript.turns)
+    common = () if has_any else texts_of(transcript.vars, *DOCUMENTS)
 
+    def documents(turn: Turn) -> tuple[str, ...]:
+        if path is None or turn.retrieval_context:
+            return common or turn.retrieval_context
+        source = transcript.source if turn is transcript.turns[-1] else turn.content
+        value = path.apply(source, transcript.vars, turn.metadata)
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")
+        return tuple(item for item in items if item.strip())
 
-def _resolved(turn: Turn, path: Found, transcript: Transcript) -> Turn:
-    if turn.retrieval_context:
-        return turn
-    source = transcript.source if turn is transcript.turns[-1] else turn.content
-    documents = path.apply(source, transcript.vars, turn.metadata)
-    items = [documents] if isinstance(documents, str) else documents
-    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")
-    return replace(turn, retrieval_context=tuple(item for item in items if item.strip()))
-
-
-def documents_of(variables: Mapping[str, Any]) -> tuple[str, ...]:
-    """The documents that the variables of a test hold."""
-    return texts_of(variables, "retrieval_context", "context")
+    turns = (replace(turn, retrieval_context=documents(turn)) if turn.role == "assistant" else turn for turn in transcript.turns)
+    return replace(transcript, turns=tuple(turns))
 
 
 def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
@@ -172,16 +159,6 @@ def numbered(transcript: Transcript) -> list[Numbered]:
     return [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
 
 
-def question(transcript: Transcript) -> str:
-    """What was asked: the variable ``input`` or ``query``, else the last message of the user."""
-    for name in ("input", "query"):
-        value = transcript.vars.get(name)
-        if isinstance(value, str) and value.strip():
-            return value
-    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
-    return asked or transcript.prompt
-
-
 def script(turns: Iterable[Numbered]) -> str:
     """Turns as a prompt shows them, each under its number and its role."""
     return "\n\n".join(f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns)
@@ -205,10 +182,8 @@ def images_in(turns: Iterable[Turn]) -> tuple[str, ...]:
 def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Documents that are text, and those that are images."""
     documents = tuple(documents)
-    return (
-        tuple(item for item in documents if not isinstance(item, Image)),
-        tuple(str(item) for item in documents if isinstance(item, Image)),
-    )
+    texts = tuple(item for item in documents if not isinstance(item, Image))
+    return texts, tuple(str(item) for item in documents if isinstance(item, Image))
 
 
 # --- asking ---------------------------------------------------------------------------------------------------
@@ -227,6 +202,93 @@ def ask_each(
     return ask_once(judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key)))
 
 
-def clipped(text: str, most: int = 160) -> str:
+def clipped(text: str) -> str:
     """A text on one line, for a reason."""
-    return excerpt(" ".join(text.split()), most)
+    return excerpt(" ".join(text.split()), 160)
+
+
+# --- measuring ------------------------------------------------------------------------------------------------
+
+
+def of_rows(
+    rows: Sequence[Mapping[str, Any]],
+    summary: str,
+    faults: Mapping[str, str],
+    name: str = "verdicts",
+    *,
+    key: str = "verdict",
+    none: tuple[int, str] = NONE,
+    score: Fraction | None = None,
+) -> Measured:
+    """The share of the rows whose verdict, under ``key``, is no fault, or another ``score``; the rows are evidence under ``name``.
+
+    ``summary`` has a ``{}`` for the number of these and one for all; ``faults`` has what is said of a row by its verdict, with the
+    row's own keys in braces.
+    """
+    wrong = [row for row in rows if row[key] in faults]
+    held, total = len(rows) - len(wrong), len(rows)
+    shown = [{name: clipped(value) if isinstance(value, str) else value for name, value in row.items()} for row in wrong]
+    return Measured(
+        score if score is not None else Fraction(held, total) if total else Fraction(none[0]),
+        summary.format(held, total) if total or not none[1] else none[1],
+        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
+        evidence={name: list(rows)},
+        steps=tuple(map(str, rows)),
+        turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
+    )
+
+
+def share_of_yes(
+    judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str, none: tuple[int, str] = NONE
+) -> Measured:
+    """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
+    rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
+    return of_rows(rows, summary, {"no": fault}, none=none)
+
+
+# --- what was retrieved ---------------------------------------------------------------------------------------
+
+
+class Retrieved(NamedTuple):
+    """The documents that were retrieved for an answer, in rank order: the texts, and the images apart."""
+
+    question: str
+    documents: tuple[str, ...]
+    images: tuple[str, ...] = ()
+
+
+def retrieved(transcript: Transcript) -> Retrieved:
+    """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    documents, images = split(answers[-1].retrieval_context if answers else ())
+    if not documents and not images:  # a conversation may have them among its variables
+        documents = texts_of(transcript.vars, *DOCUMENTS)
+    if not documents and not images:
+        raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
+    named = (transcript.vars.get(name) for name in ("input", "query"))
+    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
+    question = next((value for value in named if isinstance(value, str) and value.strip()), asked or transcript.prompt)
+    return Retrieved(question, documents, images)
+
+
+@options
+class Expecting(Metric):
+    """Base of the metrics that hold what was retrieved against an expected answer."""
+
+    value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """An expected answer."""
+        missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        return "" if self.expected(variables) else missing
+
+    def expected(self, variables: Mapping[str, Any]) -> str:
+        """The expected answer; empty when there is none."""
+        return self.value.strip() or str(variables.get("expected_output") or "").strip()
+
+
+def precision(relevant: list[bool]) -> Fraction:
+    """Mean, over the ranks k of relevant documents, of the share of relevant ones among the first k; 0 for none."""
+    shares = [Fraction(sum(relevant[:rank]), rank) for rank, hit in enumerate(relevant, 1) if hit]
+    return sum(shares, Fraction(0)) / len(shares) if shares else Fraction(0)

@@ -9,20 +9,17 @@ from typing import Any, Generic, TypeVar
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
-from gradegate.grading import scalars
-from gradegate.grading.reading import line_forms
-from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.line import LastLine
+from gradegate.grading.reading import form
+from gradegate.grading.reading.form import Form, Object
+from gradegate.grading.reading.line import LastLine, item_lines
 from gradegate.grading.rubric import list_of, shape
 from gradegate.values.figures import many
 
 T = TypeVar("T")
 YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
-TEXT: Mapping[str, Any] = {"type": "string"}
-NUMBER: Mapping[str, Any] = {"type": "number"}
+TEXT: Object = {"type": "string"}
 YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
-_SCORE = shape(reason=TEXT, score=NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,87 +33,82 @@ class Judgement(Generic[T]):
     reason: str = field(default="", compare=False)
 
 
-def verdict_schema(words: Sequence[str]) -> dict[str, Any]:
-    """JSON Schema of ``{"reason", "verdict"}``."""
-    return shape(reason=TEXT, verdict={"type": "string", "enum": list(words)})
-
-
 def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
     """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
-    return Form(verdict_schema(_asked_for(words)), partial(judgement, words=words), line)
+    return Form(_schema(words), partial(judgement, words=words), line)
 
 
 def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0) -> Form[tuple[Judgement[str], ...]]:
-    """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are.
+    """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are, at least ``least``."""
 
-    There are at least ``least``.
-    """
-    schema = list_of("verdicts", verdict_schema(_asked_for(words)))
-
-    def read(found: Mapping[str, Any]) -> tuple[Judgement[str], ...]:
-        items = scalars.table(found, "verdicts")
+    def read(found: Object) -> tuple[Judgement[str], ...]:
+        items = form.table(found, "verdicts")
         if count is not None and len(items) != count:
             raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
         if len(items) < least:
             raise Unreadable("it holds no verdict")
         return tuple(judgement(item, words) for item in items)
 
-    return Form(schema, read)
+    return Form(list_of("verdicts", _schema(words)), read)
 
 
 def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
-    known = {scalars.word(choice): choice for choice in choices}
+    known = {form.word(choice): choice for choice in choices}
 
-    def read(item: Mapping[str, Any]) -> Judgement[str]:
-        written = scalars.entry(item, key)
-        word = str(written) if isinstance(written, int) and not isinstance(written, bool) else scalars.word(written)
+    def read(item: Object) -> Judgement[str]:
+        written = form.entry(item, key)
+        word = str(written) if isinstance(written, int) and not isinstance(written, bool) else form.word(written)
         if word not in known:
             raise Unreadable(f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
-        return Judgement(known[word], scalars.words(item.get("reason")))
+        return Judgement(known[word], form.words(item.get("reason")))
 
-    schema = shape(reason=TEXT, **{key: {"type": "string", "enum": list(choices)}})
+    schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
     return Form(schema, read, LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)))
 
 
 def texts(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
-    return Form(list_of(key, TEXT), partial(scalars.texts, key=key))
+    return Form(list_of(key, TEXT), partial(form.texts, key=key))
 
 
 def items(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least one. They are no verdicts."""
 
-    def read(found: Mapping[str, Any]) -> tuple[str, ...]:
-        listed = scalars.texts(found, key)
+    def read(found: Object) -> tuple[str, ...]:
+        listed = form.texts(found, key)
         if not listed:
             raise Unreadable(f"it holds no {key}")
         return listed
 
-    return Form(list_of(key, TEXT), read, lines=lambda text: {key: line_forms.items(text)}, texts=key)
+    return Form(list_of(key, TEXT), read, lines=lambda text: {key: item_lines(text)}, texts=key)
 
 
 def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
     """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
 
-    def read(item: Mapping[str, Any]) -> Judgement[float]:
-        number = scalars.number(scalars.entry(item, "score"))
+    def read(item: Object) -> Judgement[float]:
+        number = form.number(form.entry(item, "score"))
         if number is None or not 0 <= number <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, scalars.words(item.get("reason")))
+        return Judgement(number, form.words(item.get("reason")))
 
-    return Form(_SCORE, read, line)
+    return Form(shape(reason=TEXT, score={"type": "number"}), read, line)
 
 
 def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
-    value = scalars.entry(item, "verdict")
-    word = scalars.word(value)
+    value = form.entry(item, "verdict")
+    word = form.word(value)
     if word not in words:
         raise Unreadable(f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}")
-    return Judgement(words[word], scalars.words(item.get("reason")))
+    return Judgement(words[word], form.words(item.get("reason")))
+
+
+def _schema(words: Mapping[str, str]) -> dict[str, Any]:
+    return shape(reason=TEXT, verdict={**TEXT, "enum": _asked_for(words)})
 
 
 def _asked_for(words: Mapping[str, str]) -> list[str]:

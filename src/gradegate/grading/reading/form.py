@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from gradegate.errors import Unreadable
+from gradegate.grading.reading import prose
 from gradegate.grading.reading.line import LastLine
 
 T = TypeVar("T")
 Object = Mapping[str, Any]
+_TRUTHS = {**dict.fromkeys(("true", "yes", "y", "pass"), True), **dict.fromkeys(("false", "no", "n", "fail"), False)}
+_NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,7 @@ class Form(Generic[T]):
     does not matter. ``object_only``: a prompt of the user's asks for the object, too, so that the schema can go with it.
     """
 
-    schema: Mapping[str, Any]
+    schema: Object
     read: Callable[[Object], T]
     line: LastLine | None = None
     lines: Callable[[str], Object] | None = None
@@ -34,20 +40,59 @@ class Form(Generic[T]):
         """The keys of the object, in the order in which they are asked for."""
         return tuple(self.schema.get("properties", ()))
 
-    def listed(self, texts: Any) -> Any:
-        """A JSON list in place of the object: the list of ``texts``, or the one text where the schema has one."""
-        is_one = self.schema["properties"][self.texts]["type"] == "string" and isinstance(texts, list) and len(texts) == 1
-        return texts[0] if is_one else texts
 
-    @property
-    def all_keys(self) -> tuple[str, ...]:
-        """The keys of the object and of the objects in it."""
-        return tuple(dict.fromkeys(_keys(self.schema)))
+# --- what single values of the object mean --------------------------------------------------------------------
 
 
-def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
-    for key, inner in schema.get("properties", {}).items():
-        yield key
-        yield from _keys(inner)
-    if "items" in schema:
-        yield from _keys(schema["items"])
+def truth(value: Any) -> bool | None:
+    """True or False for a boolean or a word that means it, None for all else."""
+    return value if isinstance(value, bool) else _TRUTHS.get(word(value))
+
+
+def word(value: Any) -> str:
+    """A text in lower case without blanks, brackets and a full stop around it; a boolean as its word; empty for all else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return prose.unwrapped(value).lower() if isinstance(value, str) else ""
+
+
+def number(value: Any) -> float | None:
+    """A finite number or numeric text as float, None for all else (booleans are not numbers)."""
+    if isinstance(value, str):
+        value = value.strip()
+        return number(float(value)) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        converted = float(value)
+    except OverflowError:
+        return None
+    return converted if math.isfinite(converted) else None
+
+
+def words(value: Any) -> str:
+    """A reason as text, whatever the grader put there."""
+    return value.strip() if isinstance(value, str) else "" if value is None else str(value)
+
+
+def entry(item: Object, key: str) -> Any:
+    """The value of a key. Raises Unreadable where there is none."""
+    if key not in item:
+        raise Unreadable(f"its object has no key `{key}`")
+    return item[key]
+
+
+def table(item: Object, key: str) -> list[Any]:
+    """The list under a key. Raises Unreadable."""
+    value = entry(item, key)
+    if not isinstance(value, list):
+        raise Unreadable(f"`{key}` is not a list")
+    return value
+
+
+def texts(item: Object, key: str) -> tuple[str, ...]:
+    """The texts under a key; the list may be empty, none of its texts may. Raises Unreadable."""
+    listed = table(item, key)
+    if not all(isinstance(text, str) and prose.stripped(text) for text in listed):
+        raise Unreadable(f"`{key}` is not a list of texts")
+    return tuple(text.strip() for text in listed)

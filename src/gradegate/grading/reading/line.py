@@ -1,12 +1,14 @@
-"""The declared last line: the value that a classic prompt asks for, alone or behind one of its labels."""
+"""The declared last line, a value that a classic prompt asks for, alone or behind a label; and replies in which every line counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import prose
 
@@ -48,7 +50,16 @@ class LastLine:
         while lines and self._meant(self._said(lines[-1])) == self._meant(value):
             lines.pop()
         before = "\n".join(lines)
-        self._hold(lines, before, value)
+        if not prose.is_plain(before):
+            raise Unreadable("there is a tag, a fence, a brace or strike-through before its last line")
+        if before.strip():  # it ends, does not go on, and says no other value
+            parts = [part for line in lines for part in self._parts(line)]
+            ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
+            if not ended or prose.goes_on(prose.RULE.sub("", before)):
+                raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
+            whole = iter(value if self.among else ())
+            if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
+                raise Unreadable("another line of it says another value")
         if not self.among:
             return {self.key: value, "reason": before.strip()}, alone
         return {self.among: [{self.key: word} for word in value]}, alone
@@ -71,20 +82,6 @@ class LastLine:
         words = "|".join(map(re.escape, self.words))
         after_is = "|".join(re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})" for word in self.words)
         return rf"{label}(?:(?=[\W_]*?[:=?：])[\W_]*+(?:{words})|[\W_]*?\sis\b[\W_]*+(?:{after_is}))(?![^\W_])"
-
-    def _hold(self, lines: list[str], before: str, value: Any) -> None:
-        """Raise Unreadable where what stands before the last line does not end, goes on, or says another value."""
-        if not prose.is_plain(before):
-            raise Unreadable("there is a tag, a fence, a brace or strike-through before its last line")
-        if not before.strip():
-            return
-        parts = [part for line in lines for part in self._parts(line)]
-        ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
-        if not ended or prose.goes_on(prose.RULE.sub("", before)):
-            raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
-        whole = iter(value if self.among else ())
-        if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
-            raise Unreadable("another line of it says another value")
 
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line, as people see it, says another value, or has a label with one that is none."""
@@ -126,3 +123,58 @@ class LastLine:
     def _label(self, line: str) -> re.Match[str] | None:
         labels = "|".join(map(re.escape, self.labels))
         return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
+
+
+# --- every line: marked sentences, quotations, and lists of texts ----------------------------------------------
+
+
+def _filled(text: str) -> list[str]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise Unreadable("it is empty")
+    return lines
+
+
+def marked_lines(text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]) -> list[tuple[str, str]]:
+    """The text of every line with its one mark. A list item or quotation that does not end ``is_quoted``. Raises Unreadable."""
+    words = "|".join(map(re.escape, marks))
+    last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
+    another = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
+    pairs: list[tuple[str, str]] = []
+    for line in _filled(text):
+        start = line.rfind("[")
+        start = len(line[:start].rstrip("*_")) if start > 0 else 0
+        mark = last.fullmatch(line, start)
+        sentence, is_item = prose.unmarked(line[:start])
+        if mark is None or another.search(sentence) or not prose.is_plain(sentence):
+            raise Unreadable(f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]")
+        known = prose.ends(sentence) or ((is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence)))
+        if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not known:
+            raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
+        pairs.append((prose.unwrapped(sentence), mark[1].lower()))
+    return pairs
+
+
+def quoted_lines(text: str) -> list[str]:
+    """Every line without list marks; whoever asks holds them against the context. Raises Unreadable."""
+    lines = [prose.unmarked(line)[0] for line in _filled(text)]
+    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
+        raise Unreadable("a line of it is a question")
+    return lines
+
+
+def item_lines(text: str) -> list[str]:
+    """Every line as a text: each is a list item, or it ends. Raises Unreadable."""
+    lines = [(line, *prose.unmarked(line)) for line in _filled(text)]
+    if not prose.is_plain(text) or not all(bare and (is_item or prose.ends(line)) for line, bare, is_item in lines):
+        raise Unreadable("it is neither an object nor a list with one text to a line")
+    return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
+
+
+def single_line(text: str) -> str:
+    """The one line of a text. Raises Unreadable."""
+    lines = _filled(text)
+    line = prose.unmarked(lines[0])[0].strip(prose.WRAPPING)
+    if len(lines) > 1 or not prose.is_plain(text) or not any(map(str.isalnum, line)):
+        raise Unreadable("it is neither an object nor one line")
+    return line
