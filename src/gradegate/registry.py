@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -53,7 +52,7 @@ def plain(word: str) -> str:
 class Registry(Generic[T]):
     """Plug-ins of one kind by name, from the modules of ``package``.
 
-    A look-up imports the modules whose text holds the name in double quotes, since sixty graders take as long to
+    A look-up imports the modules whose text, or whose table's, holds the name in double quotes, since sixty graders take as long to
     import as a thousand answers to read; whoever asks for all plug-ins gets every module imported.
     """
 
@@ -119,9 +118,9 @@ class Registry(Generic[T]):
 
     def _texts(self) -> dict[str, str]:
         if self._unread is None:
-            package = importlib.import_module(self._package)
-            names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-            self._unread = {
-                f"{self._package}.{name}": (Path(package.__path__[0]) / f"{name}.py").read_text(encoding="utf-8") for name in names
-            }
+            folder = Path(importlib.import_module(self._package).__path__[0])
+            modules = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
+            tables = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
+            texts = {path.stem: path.read_text(encoding="utf-8") + tables.get(path.stem, "") for path in modules}
+            self._unread = {f"{self._package}.{name}": text for name, text in texts.items()}
         return self._unread

@@ -20,10 +20,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import adapter, deadlines
+from gradegate.http import adapter, budget
 from gradegate.http.adapter import Connections
+from gradegate.http.budget import Deadlines
 from gradegate.http.client import Client
-from gradegate.http.deadlines import Deadlines
 from gradegate.http.response import Ask
 from support.fake_llm import FakeLlm
 
@@ -105,7 +105,7 @@ def test_a_call_knows_its_socket():
             Connections(2, {}).send(ask(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
     assert caught.value.trouble is Trouble.UNREACHABLE
-    assert deadlines.current() is None
+    assert budget.current() is None
 
 
 def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: FakeLlm):

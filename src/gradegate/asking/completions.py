@@ -9,9 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gradegate.asking.finish import WHOLE, ended
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, members, objects, picked
+from gradegate.asking.shape import WHOLE, Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, ended, members, objects, picked
 from gradegate.values.conversation import Message, Request
 
 # Options that go into the request as they are.
@@ -38,8 +36,13 @@ class Completions(Shape):
         self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
-        ways = Way(_json_schema, "schema"), Way(lambda _: {"response_format": {"type": "json_object"}})
-        super().__init__(config, Structure(*ways), Temperature(config, taken=not self._reasons))
+        super().__init__(config, heats=not self._reasons)
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """As OpenAI and Mistral have them."""
+        named = {"name": "verdict", "strict": True, "schema": schema}
+        whole = {"response_format": {"type": "json_schema", "json_schema": named}}
+        return (whole, "schema"), ({"response_format": {"type": "json_object"}}, "")
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
@@ -92,12 +95,6 @@ class Completions(Shape):
             return finish
         native = ended(str(choice.get("native_finish_reason") or ""))
         return "error" if choice.get("error") else finish if native in WHOLE else native
-
-
-def _json_schema(schema: JsonObject) -> JsonObject:
-    """As OpenAI and Mistral have it."""
-    named = {"name": "verdict", "strict": True, "schema": schema}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def _message(message: Message) -> JsonObject:

@@ -7,11 +7,24 @@ API: https://ai.google.dev/api/generate-content, as in the types of the ``google
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, joined, members, objects, picked, total
+from gradegate.asking.shape import (
+    Form,
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    base64_image,
+    joined,
+    members,
+    objects,
+    picked,
+    total,
+)
 from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
@@ -32,12 +45,12 @@ class Gemini(Shape):
     finished = ("STOP",)
 
     def __init__(self, config: JsonObject) -> None:
-        # Every model takes a temperature, and `body` sets it: there is nothing to try.
-        structure = Structure(
-            Way(lambda schema: {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}, "schema"),
-            Way(lambda _: {"generationConfig": {"responseMimeType": "application/json"}}),
-        )
-        super().__init__(config, structure, Temperature(config, taken=False))
+        super().__init__(config, heats=False)  # every model takes a temperature, and `body` sets it: there is nothing to try
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """With a schema, else any JSON."""
+        json_alone = {"responseMimeType": "application/json"}
+        return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), ({"generationConfig": json_alone}, "")
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body."""

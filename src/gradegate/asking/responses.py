@@ -11,9 +11,7 @@ from typing import Any
 
 from gradegate.asking.completions import reasons
 from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.finish import WHOLE, ended
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, members, objects, picked
+from gradegate.asking.shape import WHOLE, Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, ended, members, objects, picked
 from gradegate.values.conversation import Image, Message, Request
 
 SENT = tuple(
@@ -35,13 +33,12 @@ class Responses(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        ways = (
-            Way(
-                lambda schema: {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}, "schema"
-            ),
-            Way(lambda _: {"text": {"format": {"type": "json_object"}}}),
-        )
-        super().__init__(config, Structure(*ways), Temperature(config, taken=not reasons(model)))
+        super().__init__(config, heats=not reasons(model))
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """As in Chat Completions, one level higher."""
+        whole = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
+        return ({"text": {"format": whole}}, "schema"), ({"text": {"format": {"type": "json_object"}}}, "")
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""

@@ -10,9 +10,8 @@ from urllib.parse import quote, urlsplit
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking import options
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import SENT, Completions
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, members

@@ -15,10 +15,9 @@ from gradegate.asking.provider import Provider, Setting, secret
 from gradegate.asking.shape import is_count
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
-from gradegate.http.client import Client, Waits
+from gradegate.http.client import RETRIED, Client, Waits
 from gradegate.http.headers import Headers, send
 from gradegate.http.response import Response
-from gradegate.http.retries import RETRIED
 from gradegate.texts import chat
 from gradegate.values.conversation import Request, Usage
 from gradegate.values.figures import many

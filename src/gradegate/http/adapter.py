@@ -21,7 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.access.hosts import Address, literal
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import deadlines
+from gradegate.http import budget
 from gradegate.http.response import Ask, Response, unpacked
 
 CONNECT_SECONDS = 10.0
@@ -61,7 +61,11 @@ class Connections:
         except _UNSENDABLE as e:
             raise ProviderError(f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP) from e
         except _FOREIGN as e:
-            raise ProviderError(f"{ask.host} cannot be reached: {_innermost(e)}", Trouble.UNREACHABLE) from e
+            error: BaseException = e  # the plainest words in the chain: `Connection refused` and not three class names
+            while (inner := error.__cause__ or error.__context__) is not None:
+                error = inner
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
 
     def _send(self, ask: Ask, seconds: float) -> Response:
         started = time.monotonic()
@@ -127,7 +131,7 @@ class _Watched:
             super().send(content)  # type: ignore[misc]
 
     def _tell(self) -> None:
-        call = deadlines.current()
+        call = budget.current()
         if call is not None:
             call.uses(self)
 
@@ -168,10 +172,3 @@ class Adapter(HTTPAdapter):
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager
-
-
-def _innermost(error: BaseException) -> str:
-    """The plainest words in a chain of wrapped exceptions: ``Connection refused`` and not three class names."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -43,6 +43,7 @@ FEDERATION = Federation(
 )
 
 
+@PROVIDERS.register("anthropic:messages", "anthropic")
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
@@ -67,6 +68,3 @@ class Anthropic(ChatModel):
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
         return post(self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body)
-
-
-PROVIDERS.register("anthropic:messages", "anthropic")(Anthropic)

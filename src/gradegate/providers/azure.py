@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import SENT, Completions, reasons
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members, objects, picked
@@ -55,6 +54,7 @@ _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 _IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
+@PROVIDERS.register("azure:chat", "azureopenai:chat")
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
@@ -74,6 +74,7 @@ class AzureChat(ChatModel):
         return _priced_as(self._config, response)
 
 
+@PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")
 class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
@@ -90,6 +91,7 @@ class AzureEmbeddings(Embeddings):
         return _priced_as(self._config, response)
 
 
+@PROVIDERS.register("azure:assistant", "azureopenai:assistant")
 class AzureAssistant(Model):
     """An assistant: a thread for each prompt, with one run."""
 
@@ -204,8 +206,3 @@ def _base(setting: Setting) -> str:
 def _priced_as(config: JsonObject, response: JsonObject) -> str:
     """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
     return str(config.get("modelName") or response.get("model") or "")
-
-
-PROVIDERS.register("azure:assistant", "azureopenai:assistant")(AzureAssistant)
-PROVIDERS.register("azure:chat", "azureopenai:chat")(AzureChat)
-PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")(AzureEmbeddings)

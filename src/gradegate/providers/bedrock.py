@@ -16,10 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_headers, signed_key
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.converse import OPTIONS, Converse
-from gradegate.asking.endpoint import REGION
+from gradegate.asking.chatmodel import CHAT, REGION, ChatModel
+from gradegate.asking.converse import OPTIONS, SECONDS, Converse, Credentials, signed_headers, signed_key
 from gradegate.asking.identity import strayed
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
@@ -47,6 +45,7 @@ _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 
 
+@PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")
 class Bedrock(ChatModel):
     """A model at ``https://bedrock-runtime.{region}.amazonaws.com/model/{model}/converse``."""
 
@@ -79,6 +78,7 @@ class Bedrock(ChatModel):
         return priced_as(self._model)
 
 
+@PROVIDERS.register("bedrock:kb")
 class KnowledgeBase(Model):
     """A knowledge base that retrieves and has a model answer, at ``https://bedrock-agent-runtime.{region}.amazonaws.com``.
 
@@ -184,7 +184,3 @@ def _credentials(setting: Setting, instead: str = "") -> Credentials:
         lacking = _SECRET if access else _ACCESS
         raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
     return Credentials(access, secret_key, session)
-
-
-PROVIDERS.register("bedrock:kb")(KnowledgeBase)
-PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")(Bedrock)

@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.embeddings import Embeddings
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.gemini import OPTIONS, Gemini
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import JsonObject, members, picked
@@ -26,6 +25,7 @@ _VENDOR = Vendor(_KEYS, (_HOST,), (*_BASES, "GOOGLE_API_HOST"))
 _EMBEDDING = ("taskType", "outputDimensionality", "title")
 
 
+@PROVIDERS.register("google")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
@@ -39,6 +39,7 @@ class Google(ChatModel):
         super().__init__(setting, Gemini(setting.spec.config), url, _headers(setting), model)
 
 
+@PROVIDERS.register("google:embedding", "google:embeddings")
 class GoogleEmbeddings(Embeddings):
     """An embedding model at ``{base}/models/{model}:batchEmbedContents``."""
 
@@ -71,7 +72,3 @@ def _root(setting: Setting) -> str:
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}")
     return base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{config.get('apiVersion') or 'v1beta'}"
-
-
-PROVIDERS.register("google")(Google)
-PROVIDERS.register("google:embedding", "google:embeddings")(GoogleEmbeddings)

@@ -49,6 +49,7 @@ class _Model(Provider):
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 
+@PROVIDERS.register("huggingface:text-classification", "hf:text-classification")
 class HuggingFaceClassification(_Model):
     """A text classification model: labels with scores."""
 
@@ -65,6 +66,7 @@ class HuggingFaceClassification(_Model):
         return labels(answer if isinstance(answer, list) else None, self.host), usage
 
 
+@PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")
 class HuggingFaceEmbeddings(_Model):
     """A feature extraction model; one request for all texts."""
 
@@ -88,6 +90,7 @@ class HuggingFaceEmbeddings(_Model):
         return vector(row, self.host)
 
 
+@PROVIDERS.register("huggingface:token-classification", "hf:token-classification")
 class HuggingFaceTokens(_Model):
     """A token classification model: of each kind of entity the highest score."""
 
@@ -106,6 +109,7 @@ class HuggingFaceTokens(_Model):
         return found, usage
 
 
+@PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")
 class HuggingFaceSimilarity(_Model):
     """A sentence similarity model, which compares the answer with a text and gives no vectors."""
 
@@ -123,6 +127,7 @@ class HuggingFaceSimilarity(_Model):
         return similarity, usage
 
 
+@PROVIDERS.register("huggingface:text-generation", "hf:text-generation")
 class HuggingFaceText(_Model):
     """A text generation model, which takes no messages; with ``chatCompletion`` it is a chat model."""
 
@@ -144,10 +149,3 @@ class HuggingFaceText(_Model):
         if not isinstance(text, str):
             raise ProviderError(f"{self.host} answered without a text")
         return Reply(text, usage)
-
-
-PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)
-PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")(HuggingFaceEmbeddings)
-PROVIDERS.register("huggingface:token-classification", "hf:token-classification")(HuggingFaceTokens)
-PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")(HuggingFaceSimilarity)
-PROVIDERS.register("huggingface:text-generation", "hf:text-generation")(HuggingFaceText)

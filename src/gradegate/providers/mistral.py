@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import Completions
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.http.headers import Headers, bearer
@@ -35,6 +34,7 @@ class _Completions(Completions):
         return body
 
 
+@PROVIDERS.register("mistral", "mistral:chat")
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
@@ -50,6 +50,7 @@ class MistralChat(ChatModel):
         super().__init__(setting, shape, f"{_base(setting)}/chat/completions", _headers(setting), model)
 
 
+@PROVIDERS.register("mistral:embeddings", "mistral:embedding")
 class MistralEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
@@ -73,7 +74,3 @@ def _base(setting: Setting) -> str:
 
 def _headers(setting: Setting) -> Headers:
     return Headers(own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY")))
-
-
-PROVIDERS.register("mistral", "mistral:chat")(MistralChat)
-PROVIDERS.register("mistral:embeddings", "mistral:embedding")(MistralEmbeddings)

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import ChatModel, Embeddings
 from gradegate.asking.content import Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.embeddings import Embeddings
-from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
+from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers, bearer
@@ -38,8 +36,11 @@ class OllamaChat(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        structure = Structure(Way(lambda schema: {"format": schema}, "schema"))
-        super().__init__(config, structure, Temperature(config, taken=False))
+        super().__init__(config, heats=False)
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """The schema itself."""
+        return (({"format": schema}, "schema"),)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
@@ -72,6 +73,7 @@ class OllamaChat(Shape):
         return response.get("prompt_eval_count"), response.get("eval_count")
 
 
+@PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")
 class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
@@ -97,6 +99,7 @@ class Ollama(ChatModel):
         return Usage(1, count(read), count(wrote), seconds=seconds)
 
 
+@PROVIDERS.register("ollama:embeddings", "ollama:embedding")
 class OllamaEmbeddings(Embeddings):
     """An embedding model at ``{base}/api/embed``."""
 
@@ -146,7 +149,3 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
             **({"images": [image[1] for image in encoded if image]} if encoded else {}),
             **({"tool_calls": calls} if calls else {}),
         }
-
-
-PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")(Ollama)
-PROVIDERS.register("ollama:embeddings", "ollama:embedding")(OllamaEmbeddings)

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.asking import completions, responses
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import Completions
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.responses import Responses
@@ -24,6 +23,7 @@ from gradegate.values.conversation import Usage
 SIBLINGS = {"embedding": "openai:embedding:text-embedding-3-large", "moderation": "openai:moderation:omni-moderation-latest"}
 
 
+@PROVIDERS.register("openai:chat", "openai")
 class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
@@ -37,6 +37,7 @@ class OpenAiChat(ChatModel):
         super().__init__(setting, shape, f"{url}/chat/completions", headers(setting, url), model)
 
 
+@PROVIDERS.register("openai:responses")
 class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
@@ -50,6 +51,7 @@ class OpenAiResponses(ChatModel):
         super().__init__(setting, shape, f"{url}/responses", headers(setting, url), model)
 
 
+@PROVIDERS.register("openai:embeddings", "openai:embedding")
 class OpenAiEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
@@ -62,6 +64,7 @@ class OpenAiEmbeddings(Embeddings):
         super().__init__(setting, f"{url}/embeddings", headers(setting, url), model)
 
 
+@PROVIDERS.register("openai:moderation")
 class OpenAiModeration(Model):
     """A moderation model at ``{base}/moderations``."""
 
@@ -94,9 +97,3 @@ class OpenAiModeration(Model):
             raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
         flags = [name for name, flagged in categories.items() if flagged]
         return flags or (["flagged"] if result.get("flagged") else [])
-
-
-PROVIDERS.register("openai:chat", "openai")(OpenAiChat)
-PROVIDERS.register("openai:responses")(OpenAiResponses)
-PROVIDERS.register("openai:embeddings", "openai:embedding")(OpenAiEmbeddings)
-PROVIDERS.register("openai:moderation")(OpenAiModeration)

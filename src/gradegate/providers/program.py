@@ -107,6 +107,7 @@ class _Code(Provider):
 _METHODS = {"call_api": "callApi", "call_embedding_api": "callEmbeddingApi", "call_classification_api": "callClassificationApi"}
 
 
+@PROVIDERS.register("file", "python", "javascript")
 class File(_Code):
     """A function of a Python file, ``call_api`` where none is named, or a class of a JavaScript file with ``callApi``."""
 
@@ -157,6 +158,7 @@ class File(_Code):
         return pool.call(self._program, [prompt, *context], "target", _METHODS[default], more=more, **about)
 
 
+@PROVIDERS.register("exec")
 class Command(_Code):
     """A program whose standard output is the answer."""
 
@@ -218,7 +220,3 @@ def _workers(setting: Setting) -> int:
     if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
         raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
     return written
-
-
-PROVIDERS.register("file", "python", "javascript")(File)
-PROVIDERS.register("exec")(Command)

@@ -25,6 +25,7 @@ _INPUT = tuple("system_prompt max_length max_new_tokens max_tokens temperature t
 _WAIT = {"Prefer": "wait=60"}
 
 
+@PROVIDERS.register("replicate")
 class Replicate(Model):
     """A model or a version of one; whatever its config has beside our own options goes into its input."""
 
@@ -69,6 +70,7 @@ class Replicate(Model):
         return f"{self._base}/predictions/{part_of(answer, 'id', self.host)}"
 
 
+@PROVIDERS.register("replicate:moderation")
 class ReplicateModeration(Replicate):
     """Llama Guard: the word safe, or the word unsafe and a line of categories, S1 to S14."""
 
@@ -82,7 +84,3 @@ class ReplicateModeration(Replicate):
             raise ProviderError(f"{self.host} says neither safe nor unsafe")
         flags = [name.strip() for name in lines[0].split(",") if name.strip()] if lines else []
         return ([] if verdict == "safe" else flags or ["unsafe"]), reply.usage
-
-
-PROVIDERS.register("replicate")(Replicate)
-PROVIDERS.register("replicate:moderation")(ReplicateModeration)

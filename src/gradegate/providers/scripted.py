@@ -31,6 +31,7 @@ class _Entry:
     error: str = ""
 
 
+@PROVIDERS.register("scripted")
 class Scripted(Provider):
     """Answers from a file of the workspace."""
 
@@ -69,6 +70,3 @@ class Scripted(Provider):
                 if entry.reply:
                     return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
         raise ProviderError(f"the script has no reply to: {excerpt(text, 200)!r}")
-
-
-PROVIDERS.register("scripted")(Scripted)

@@ -17,8 +17,7 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking import gemini, messages
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.gemini import Gemini
-from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
-from gradegate.asking.identity import strayed
+from gradegate.asking.identity import ACCESS_TOKENS, FILE, access_token, strayed
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
@@ -42,6 +41,7 @@ _PROMPTFOOS = {"max_tokens": "maxOutputTokens", "top_p": "topP", "top_k": "topK"
 _SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
 
 
+@PROVIDERS.register("vertex")
 class Vertex(ChatModel):
     """A model of Google or of Anthropic, in a project and a region, or of Google's with a key alone."""
 
@@ -145,6 +145,3 @@ def _base(setting: Setting) -> str:
     if not named:
         return ""
     return base_url(setting, str(named) if "://" in str(named) else f"https://{named}")
-
-
-PROVIDERS.register("vertex")(Vertex)

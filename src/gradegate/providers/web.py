@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.hiding import ending
-from gradegate.asking import httpbody
+from gradegate.asking import httpreply
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
@@ -49,9 +49,10 @@ class _Templates:
 
     def texts(self) -> tuple[str, ...]:
         """Every text in it."""
-        return (self.url, *self.headers.values(), *self.query.values(), *httpbody.strings(self.body))
+        return (self.url, *self.headers.values(), *self.query.values(), *httpreply.strings(self.body))
 
 
+@PROVIDERS.register("http", "https")
 class Web(Provider):
     """An application that is asked over HTTP."""
 
@@ -138,9 +139,9 @@ class Web(Provider):
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
-            url = httpbody.address(self._parts.url, self._parts.query, variables)
+            url = httpreply.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpbody.body(self._parts.body, headers, variables, whole)
+            body, kind = httpreply.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
         if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
@@ -183,6 +184,3 @@ def _usage(answer: Response) -> Usage:
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
     return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
-
-
-PROVIDERS.register("http", "https")(Web)
