@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.completions import Completions
+from gradegate.asking.completions import Completions, Responses
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.messages import Messages
-from gradegate.asking.responses import Responses
 from gradegate.asking.shape import ModelOutput, NoOutput, Shape, joined
 from gradegate.asking.wire import token_usage
 from gradegate.providers.ollama import OllamaChat

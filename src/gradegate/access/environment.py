@@ -239,7 +239,6 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
     """The variables whose values no report may show: those that sound secret, and those that were read.
 
     An address without a user, a query and a long path is none: reports say where questions went.
-
     With ``:password`` behind its name, a variable's part is the password of the address that it holds.
     """
     named = {name: value for name, value in variables.items() if sounds_secret(name)}

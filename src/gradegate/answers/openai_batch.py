@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.completions import Completions
-from gradegate.asking.responses import Responses
+from gradegate.asking.completions import Completions, Responses
 from gradegate.asking.shape import NoOutput
 from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin

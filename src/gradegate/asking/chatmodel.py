@@ -13,7 +13,7 @@ from gradegate.asking.shape import TOOL, JsonObject, NoOutput, Shape, members, o
 from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import ACCESS, PRICES, Model, rows, token_usage, vector
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers
+from gradegate.http.client import Headers
 from gradegate.replies.question import named_model, paid
 from gradegate.values.conversation import Message, Reply, Request, Usage
 
@@ -41,18 +41,6 @@ def is_vendors_own(url: str) -> bool:
     return _OWN.owns(url)
 
 
-def structured(setting: Setting, url: str) -> str:
-    """What the endpoint does with a schema: the option ``structured``, else what its host is known for. Raises ConfigError."""
-    written = setting.spec.config.get("structured")
-    if written is None:
-        # https://platform.claude.com/docs/en/api/openai-sdk: Anthropic ignores a schema in the form of OpenAI's API.
-        ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
-        return ENFORCED if _OWN.owns(url) and not ignored else REQUESTED
-    if written not in (ENFORCED, REQUESTED, NONE):
-        raise setting.mistake(f"`structured` of `{setting.spec.id}` is `{written}`", "write enforced, requested or none")
-    return str(written)
-
-
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 
 
@@ -64,8 +52,14 @@ class ChatModel(Model):
     def __init__(self, setting: Setting, shape: Shape, url: str, headers: Headers, model: str, beside: JsonObject | None = None) -> None:
         super().__init__(setting, url, headers, model)
         self._shape, self._beside = shape, beside or {}
-        self.structured = structured(setting, url)
         shape.own = is_vendors_own(url)
+        # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
+        # API: https://platform.claude.com/docs/en/api/openai-sdk
+        ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
+        written = setting.spec.config.get("structured")
+        self.structured = (ENFORCED if shape.own and not ignored else REQUESTED) if written is None else str(written)
+        if written is not None and written not in (ENFORCED, REQUESTED, NONE):
+            raise setting.mistake(f"`structured` of `{setting.spec.id}` is `{written}`", "write enforced, requested or none")
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""

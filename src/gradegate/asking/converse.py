@@ -1,7 +1,10 @@
-"""The Converse shape of Amazon Bedrock, one for the models of all vendors there.
+"""The Converse shape of Amazon Bedrock, one for the models of all vendors there, and what credentials of AWS sign.
 
 API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, as in the service model of ``botocore``
-1.44. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
+1.44. A key of Bedrock is a signed request that stands for the credentials as a bearer token, and is not sent: whoever has them can write
+it. Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package 1.1 makes it;
+signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, version 4. It serves APIs that
+take no such key, too. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
 """
 
 from __future__ import annotations
@@ -101,6 +104,8 @@ class Converse(Shape):
             more["inferenceConfig"] = {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
+        named, version = options.get("guardrailIdentifier"), options.get("guardrailVersion") or "DRAFT"
+        guardrail = {"guardrailIdentifier": str(named), "guardrailVersion": str(version), **picked(options, ("trace",))}
         return {
             "messages": [
                 {"role": "assistant" if role == "assistant" else "user", "content": [_block(part) for part in parts]}
@@ -110,7 +115,7 @@ class Converse(Shape):
             **({"inferenceConfig": inference} if inference else {}),
             **({"additionalModelRequestFields": more} if more else {}),
             **dict(_tools(options)),
-            **dict(_guardrail(options)),
+            **({"guardrailConfig": guardrail} if named else {}),
             **picked(options, BESIDE),
             **(options.get("passthrough") or {}),
         }
@@ -168,13 +173,6 @@ def _spec(tool: JsonObject) -> JsonObject:
     function = members(tool.get("function")) or tool
     schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
     return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
-
-
-def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    if options.get("guardrailIdentifier"):
-        named = {"guardrailIdentifier": str(options["guardrailIdentifier"])}
-        version = {"guardrailVersion": str(options.get("guardrailVersion") or "DRAFT")}
-        yield "guardrailConfig", {**named, **version, **picked(options, ("trace",))}
 
 
 def _block(part: Part) -> JsonObject:

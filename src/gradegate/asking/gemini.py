@@ -85,14 +85,7 @@ class Gemini(Shape):
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
             raise NoOutput("without a candidate")
-        return self._answer(candidates[0])
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them, who leaves out what is 0."""
-        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
-        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
-
-    def _answer(self, candidate: JsonObject) -> ModelOutput:
+        candidate = candidates[0]
         word = candidate.get("finishReason")
         parts = objects(members(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
@@ -105,6 +98,11 @@ class Gemini(Shape):
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
         return ModelOutput(text, finish, False, calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them, who leaves out what is 0."""
+        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
+        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
 
 
 def _part(part: Part) -> JsonObject:

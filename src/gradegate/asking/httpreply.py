@@ -1,4 +1,4 @@
-"""``transformResponse``: paths into the answer of an HTTP target, and what is no path as JavaScript."""
+"""Fills in a templated HTTP request, so that no value can break out of its place, and reads ``transformResponse``: paths into the answer of an HTTP target, and what is no path as JavaScript."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -283,25 +284,17 @@ def _json(template: str, variables: Mapping[str, Any]) -> bytes:
     raise ValueError("the body is not JSON once it is filled in")
 
 
-def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _filled(item, variables) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_filled(item, variables) for item in value]
-    if not isinstance(value, str):
-        return value
-    text = render(value, variables)
-    return _structure(text) if _ONE.fullmatch(value) else text
-
-
-def _structure(text: str) -> Any:
+def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
     """A value that is one variable alone, such as ``{{ messages | dump }}``, becomes the list or object that it holds."""
-    if text.lstrip()[:1] not in ("{", "["):
+
+    def fill(written: str) -> Any:
+        text = render(written, variables)
+        if _ONE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                return json.loads(text)
         return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+
+    return _changed(template, fill)
 
 
 def _encoded(value: Any) -> bytes:

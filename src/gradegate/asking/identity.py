@@ -23,8 +23,7 @@ from gradegate.access.hiding import excerpt, redactor, remember
 from gradegate.access.hosts import Vendor, host_at
 from gradegate.asking.provider import Setting
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.http.client import Client
-from gradegate.http.headers import bearer
+from gradegate.http.client import Client, bearer
 from gradegate.http.response import Response
 from gradegate.http.tokens import Minted, Token, life
 
@@ -173,7 +172,12 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
     if not 200 <= answer.status < 300:
         lasting = answer.status in _REFUSALS and answer.status not in _PASSING
         trouble = Trouble.SETUP if lasting else Trouble.STATUS
-        problem = problem or redactor(secrets)(_said(content))
+        # The words of an error, as OAuth and as APIs write them.
+        error = content.get("error", content) if isinstance(content, dict) else content
+        inside = error if isinstance(error, dict) else content if isinstance(content, dict) else {}
+        parts = [error if isinstance(error, str) else "", *(inside.get(key) for key in ("code", "message", "error_description"))]
+        words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
+        problem = problem or redactor(secrets)(excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400))
         raise ProviderError(f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}", trouble)
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
@@ -195,15 +199,13 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
         raise ProviderError(f"{what}: {answer.host}: {e}", e.trouble) from e
 
 
-def _said(content: Any) -> str:
-    """The words of an error, as OAuth and as APIs write them."""
-    error = content.get("error", content) if isinstance(content, dict) else content
-    inside = error if isinstance(error, dict) else content if isinstance(content, dict) else {}
-    parts = [error if isinstance(error, str) else "", *(inside.get(key) for key in ("code", "message", "error_description"))]
-    words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
-    return excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400)
+# --- Google's ---------------------------------------------------------------------------------------------------
 
-
+# The file that google-github-actions/auth writes is an ``external_account`` of https://google.aip.dev/auth/4117, as the ``google-auth``
+# package 2.62 reads it: GitHub's token becomes a federated one at
+# https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, and that one of a service account, where the file names any, at
+# https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken. A pull request can write
+# files: what this one says is followed to Google's own hosts alone, and GitHub's token comes from the runner's own address.
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"

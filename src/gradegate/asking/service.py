@@ -16,7 +16,7 @@ from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Usage
 
 _EMBEDDING = ("embedding", "embeddings")
@@ -89,18 +89,15 @@ class Service:
         if not named and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
             raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
-
-    def _filled(self, setting: Setting) -> str:
-        url = self.base.replace("{model}", quote(setting.model, safe="/"))
-        for option, variable in self.parts.items():
+        url = str(named or self.base.replace("{model}", quote(setting.model, safe="/")))
+        for option, variable in () if named else self.parts.items():
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
                 raise setting.mistake(what, f"set {variable}, or `{option}` in its config", variable)
             first = url.startswith(f"{{{option}}}")  # it is the address
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
-        return url
+        return base_url(setting, url).removesuffix("/chat/completions")
 
     def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider, Setting, secret
-from gradegate.asking.shape import is_count
+from gradegate.asking.shape import is_count, members, objects
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
-from gradegate.http.client import RETRIED, Client, Waits
-from gradegate.http.headers import Headers, send
+from gradegate.http.client import RETRIED, Client, Headers, Waits, send
 from gradegate.http.response import Response
 from gradegate.texts import chat
 from gradegate.values.conversation import Request, Usage
@@ -53,6 +52,15 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
         cure = "write the whole address, such as https://host/v1, without a query"
         raise setting.mistake(f"`{url}` is not an address for `{setting.spec.id}`", cure)
     return url
+
+
+def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
+    """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
+    config, env = setting.spec.config, setting.env
+    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    if not host and not base:
+        host, base = env.get(host_variable), env.address(*variables)
+    return base_url(setting, f"https://{host}/v1" if host else base or own)
 
 
 def host_of(url: str) -> str:
@@ -125,7 +133,10 @@ def refusal(answer: Response) -> ProviderError:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
         body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
-    codes = _codes(body)
+    # The codes in an error body: `error.code` of OpenAI and Azure, `error.details[].reason` of Google.
+    error = members(members(body[0] if isinstance(body, list) and body else body).get("error"))
+    reasons = [item.get("reason") for item in objects(error.get("details"))]
+    codes = {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
     what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
     if 300 <= answer.status < 400:
@@ -136,17 +147,6 @@ def refusal(answer: Response) -> ProviderError:
     other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED  # this very request is not taken: others may be
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
     return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
-
-
-def _codes(body: Any) -> set[str]:
-    """The codes in an error body: ``error.code`` of OpenAI and Azure, ``error.details[].reason`` of Google."""
-    body = body[0] if isinstance(body, list) and body else body
-    error = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return set()
-    details = error.get("details")
-    reasons = [item.get("reason") for item in details if isinstance(item, dict)] if isinstance(details, list) else []
-    return {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
 
 
 def words(body: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a run may take: requests, dollars and seconds. A request is counted before it is sent, under one lock.
+"""What a run may take, and each of its calls: requests, dollars, seconds, and deadlines at which calls are cut. A request is counted before it is sent, under one lock.
 
 Of dollars each request in flight reserves the price of its model's dearest that has ended. Until one has, a model has one
 request in flight, which reserves the dearest price of any model. The last request of a budget is sent alone, so dollars are
@@ -7,6 +7,7 @@ overshot by its price, and by what first requests of a model, and requests deare
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -100,31 +101,27 @@ class Deadlines:
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
         self._stopping.set()
-        self._cut(self._in_flight())
+        self._cut(math.inf)
 
-    def _in_flight(self) -> list[Call]:
+    def _cut(self, now: float) -> bool:
+        """Cut the calls whose deadline is before now; whether any is in flight."""
         with self._lock:
-            return list(self._calls)
-
-    def _cut(self, calls: list[Call]) -> None:
-        for call in calls:
+            calls = list(self._calls)
+        for call in (call for call in calls if call.deadline < now):
+            call.expired = True
             call.cut()
+        return bool(calls)
 
     def _cut_late_calls(self) -> None:
         idle = 0
         while not self._stopping.wait(LOOK_EVERY):
-            now = time.monotonic()
-            late = [call for call in self._in_flight() if call.deadline < now]
-            for call in late:
-                call.expired = True
-            self._cut(late)
+            self._cut(time.monotonic())
             with self._lock:
                 idle = 0 if self._calls else idle + 1
                 if idle > IDLE_LOOKS:
                     self._watcher = None
                     return
-        while calls := self._in_flight():  # one that was not yet connected when the run was stopped is cut once it is
-            self._cut(calls)
+        while self._cut(math.inf):  # one that was not yet connected when the run was stopped is cut once it is
             time.sleep(0.05)
 
 
@@ -139,9 +136,7 @@ _LOOK_EVERY = 0.25  # seconds
 def strictest(limits: Iterable[Limits]) -> Limits:
     """What all of them allow: of each limit the lowest that anybody wrote."""
     known = list(limits)
-    calls = [limit.calls for limit in known if limit.calls is not None]
-    dollars = [limit.usd for limit in known if limit.usd is not None]
-    seconds = [limit.seconds for limit in known if limit.seconds is not None]
+    calls, dollars, seconds = ([getattr(it, name) for it in known if getattr(it, name) is not None] for name in ("calls", "usd", "seconds"))
     return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))
 
 

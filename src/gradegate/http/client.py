@@ -1,4 +1,8 @@
-"""One HTTP client for providers and GitHub: pooled, retried, bounded in time and size, and stoppable at once."""
+"""One HTTP client for providers and GitHub: pooled, retried, bounded in time and size, and stoppable at once.
+
+The headers of API and config, and the credential field of the provider, which our own code fills, stay apart up to the socket, so that
+whatever else a request holds can be looked at for credentials.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -21,7 +26,7 @@ from gradegate.files.bounds import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.guard import Guard
 from gradegate.http.response import Ask, Response
-from gradegate.http.tokens import Tokens
+from gradegate.http.tokens import Minted, Tokens
 from gradegate.replies.question import Replies, current
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.settings import RETRIES, TIMEOUT
@@ -41,6 +46,8 @@ HOPELESS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billi
 LONGEST_PAUSE = 60.0
 TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
+T = TypeVar("T")
+MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to that host are tried once
 
 
@@ -272,10 +279,6 @@ def _host(url: str) -> str:
         raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e
 
 
-T = TypeVar("T")
-MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
-
-
 def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results in order. Every task is run to its end; then the first exception in order is raised."""
     if len(tasks) < 2:
@@ -286,3 +289,44 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
         others = [threads.submit(copy_context().run, task) for task in tasks[1:]]  # where questions are asked is in the context
         first = tasks[0]()  # the waiting thread does its share
     return [first, *(task.result() for task in others)]
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """``credential`` is the field with the provider's key; else ``token``, minted at the first request, is its bearer.
+
+    ``plain`` ones win over both.
+    """
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    credential: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: Minted | None = None
+
+    def over(self, more: Mapping[str, str]) -> Headers:
+        """With more plain ones, which win."""
+        return replace(self, plain={**self.plain, **more})
+
+
+def bearer(key: str | None) -> Mapping[str, str]:
+    """The field of a key that is a bearer token; none without a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def send(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> Response:
+    """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
+    token, method = headers.token, "GET" if body is None else "POST"
+    ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
+    if token is None:
+        return ask(credential=headers.credential)
+    taken: list[str] = []
+
+    def sign() -> Mapping[str, str]:
+        taken.append(token.take())
+        return bearer(taken[-1])
+
+    answer = ask(credential=sign)
+    if taken and answer.status == 401 and token.refused(taken[-1]):
+        answer = ask(credential=sign)
+    if taken and 200 <= answer.status < 300:
+        token.accepted(taken[-1])
+    return answer

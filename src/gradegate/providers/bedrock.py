@@ -23,7 +23,7 @@ from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
 from gradegate.values.conversation import Reply, Request, Usage
 
@@ -75,7 +75,13 @@ class Bedrock(ChatModel):
         super().__init__(setting, Converse(model, config), url, _headers(setting, url, region), model)
 
     def _priced_as(self, response: JsonObject) -> str:
-        return priced_as(self._model)
+        """The name in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
+        bare = _VERSION.sub("", self._model.rpartition("/")[2])
+        place, dot, rest = bare.partition(".")
+        placed = dot and place in _PLACES
+        rest = rest if placed else bare
+        names = (f"{'global' if placed and place == 'global' else 'regional'}.{rest}", rest)
+        return next((name for name in names if price(name)), bare)
 
 
 @PROVIDERS.register("bedrock:kb")
@@ -142,16 +148,6 @@ def _region(setting: Setting) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
     must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
-
-
-def priced_as(model: str) -> str:
-    """The name of a model in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
-    bare = _VERSION.sub("", model.rpartition("/")[2])
-    place, dot, rest = bare.partition(".")
-    placed = dot and place in _PLACES
-    worldwide = placed and place == "global"
-    rest = rest if placed else bare
-    return next((name for name in (f"{'global' if worldwide else 'regional'}.{rest}", rest) if price(name)), bare)
 
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:

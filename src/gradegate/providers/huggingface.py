@@ -16,7 +16,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import members, picked
 from gradegate.asking.wire import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Reply, Request, Usage
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
@@ -78,16 +78,13 @@ class HuggingFaceEmbeddings(_Model):
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
         answer, usage = self._asked({"inputs": list(texts), **options})
-        return [self._pooled(row) for row in rows(answer, self.host, len(texts))], usage
-
-    def _pooled(self, row: Any) -> list[float]:
-        """A vector for the text; a model that gives one for each token leaves the choice to the user."""
-        if isinstance(row, list) and row and isinstance(row[0], list):
-            if len(row) > 1:
-                what = f"{self.host} gave a vector for each token; use a model for sentence embeddings"
-                raise ProviderError(what, Trouble.SETUP)
-            row = row[0]
-        return vector(row, self.host)
+        vectors = []
+        for row in rows(answer, self.host, len(texts)):
+            nested = isinstance(row, list) and row and isinstance(row[0], list)
+            if nested and len(row) > 1:  # which of them to take is the user's choice
+                raise ProviderError(f"{self.host} gave a vector for each token; use a model for sentence embeddings", Trouble.SETUP)
+            vectors.append(vector(row[0] if nested else row, self.host))
+        return vectors, usage
 
 
 @PROVIDERS.register("huggingface:token-classification", "hf:token-classification")

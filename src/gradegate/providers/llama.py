@@ -11,7 +11,7 @@ from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import picked
 from gradegate.asking.wire import Model, base_url, count, one_text, own_headers
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Reply, Request, Usage
 
 SENT = tuple(

@@ -16,7 +16,7 @@ from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Image, Request, Usage
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
@@ -80,19 +80,13 @@ class Ollama(ChatModel):
     options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens", "structured")
     bounded = False
     vendor = _VENDOR
+    rates = (0.0, 0.0)  # nobody charges for it
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:chat:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
-        url = f"{_base(setting)}/api/chat"
-        shape = OllamaChat(model, setting.spec.config)
-        super().__init__(setting, shape, url, _headers(setting), model)
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Nobody charges for it."""
-        return 0.0, 0.0
+        super().__init__(setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model)
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         read, wrote = self._shape.tokens(response)
@@ -110,7 +104,7 @@ class OllamaEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:embeddings:MODEL")
-        super().__init__(setting, f"{_base(setting)}/api/embed", _headers(setting), model)
+        super().__init__(setting, *_place(setting, "embed"), model)
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
@@ -123,14 +117,11 @@ class OllamaEmbeddings(Embeddings):
         return Usage(1, count(tokens), seconds=seconds)
 
 
-def _base(setting: Setting) -> str:
-    written = setting.spec.config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL")
-    return base_url(setting, written or "http://localhost:11434")
-
-
-def _headers(setting: Setting) -> Headers:
+def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+    config = setting.spec.config
+    base = base_url(setting, config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434")
     key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
-    return Headers(own_headers(setting.spec.config), bearer(key))
+    return f"{base}/api/{task}", Headers(own_headers(config), bearer(key))
 
 
 def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:

@@ -34,14 +34,19 @@ class _Code(Provider):
     sees = True
     names_model = False
     replies_from = "program"
+    rates = None  # what the code spends is not known before it says so
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         self._config = setting.spec.config
         self._options = {"id": setting.spec.id, "label": setting.spec.label, "config": dict(self._config)}
-        self._seconds = _milliseconds(setting, "timeout")
-        self._workers = _workers(setting)
+        most, workers = setting.spec.config.get("timeout"), setting.spec.config.get("workers", 0)
+        if most is not None and (not is_number(most) or most <= 0):
+            raise setting.mistake(f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds")
+        if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= 100:
+            raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
+        self._seconds, self._workers = None if most is None else float(most) / 1000, workers
         # The variables that the config gives the code: literals, and what the workflow named.
         spec, env, named = setting.spec, setting.env, pool.leave().named
         given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
@@ -51,11 +56,6 @@ class _Code(Provider):
             cure = f"name it: <--exec-env {name}>"
             raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
         self._env = tuple(sorted(given.items()))
-
-    @property
-    def rates(self) -> tuple[float, float] | None:
-        """What the code spends is not known before it says so."""
-        return None
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -204,19 +204,3 @@ def _usage(said: Any, seconds: float) -> Usage:
 
 def _count(value: Any) -> int:
     return int(value) if is_number(value) and 0 <= value < 1e12 else 0
-
-
-def _milliseconds(setting: Setting, name: str) -> float | None:
-    written = setting.spec.config.get(name)
-    if written is None:
-        return None
-    if not is_number(written) or written <= 0:
-        raise setting.mistake(f"`{name}` of `{setting.spec.id}` is no time", "give milliseconds")
-    return float(written) / 1000
-
-
-def _workers(setting: Setting) -> int:
-    written = setting.spec.config.get("workers", 0)
-    if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
-        raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
-    return written

@@ -15,7 +15,7 @@ from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import members
 from gradegate.asking.wire import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.http.response import Response
 from gradegate.values.conversation import Message, Reply, Request, Usage
 

@@ -22,7 +22,7 @@ from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Request
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
@@ -70,7 +70,11 @@ class Vertex(ChatModel):
         url = express if key else _url(setting, model, claude=claude)
         headers = Headers(own_headers(setting.spec.config), {"x-goog-api-key": key}) if key else _signed(setting, url)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
-        beside = {"anthropic_version": version} if claude else _armor(config)
+        # Google's screening of prompts and answers, whose templates promptfoo names shorter.
+        given = members(config.get("modelArmor"))
+        names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
+        armor = {name: given[other] for other, name in names.items() if given.get(other)}
+        beside: JsonObject = {"anthropic_version": version} if claude else {"modelArmorConfig": armor} if armor else {}
         shape = VertexMessages(model, config) if claude else Gemini(config)
         super().__init__(setting, shape, url, headers, model, beside)
 
@@ -92,14 +96,6 @@ class VertexMessages(Messages):
         body = super().body(request)
         told = self.config.get("systemInstruction")
         return {"system": told, **body} if isinstance(told, str) and told else body
-
-
-def _armor(config: JsonObject) -> JsonObject:
-    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
-    given = members(config.get("modelArmor"))
-    names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-    armor = {name: given[other] for other, name in names.items() if given.get(other)}
-    return {"modelArmorConfig": armor} if armor else {}
 
 
 def _signed(setting: Setting, url: str) -> Headers:

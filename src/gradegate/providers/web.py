@@ -77,7 +77,11 @@ class Web(Provider):
         self._client = setting.client
         try:
             self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}
-            self.url = base_url(setting, self._address(), whole=True)
+            try:  # with empty texts for what tests define: it says the host
+                address = render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
+            except TemplateError as e:
+                raise ValueError(f"`url` cannot be filled in: {e}") from e
+            self.url = base_url(setting, address, whole=True)
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure, base = "put {{prompt}} into `body`, `url` or `queryParams`", self.url.removesuffix("/chat/completions")
                 if base.endswith("/v1") or base != self.url:  # a server with OpenAI's API may have been meant
@@ -90,13 +94,6 @@ class Web(Provider):
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
-
-    def _address(self) -> str:
-        """The URL with empty texts for what tests define: it says the host. Raises ValueError."""
-        try:
-            return render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
-        except TemplateError as e:
-            raise ValueError(f"`url` cannot be filled in: {e}") from e
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
