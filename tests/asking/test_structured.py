@@ -56,7 +56,7 @@ OTHERS = table(__file__, "OTHERS")
 
 def test_which_hosts_are_a_vendors_own():
     rows = {**dict.fromkeys(OWN, True), **dict.fromkeys(OTHERS, False)}
-    assert not differing(rows, {url: chatmodel.is_vendors_own(url) for url in rows})
+    assert not differing(rows, {url: chatmodel.OWN.owns(url) for url in rows})
 
 
 def test_who_enforces_a_schema():

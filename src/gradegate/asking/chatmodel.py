@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from gradegate.access.hosts import Vendor
+from gradegate.asking.content import CALLS, UNTOLD, uniform
 from gradegate.asking.provider import Setting
 from gradegate.asking.shape import TOOL, JsonObject, NoOutput, Shape, members, objects, picked
-from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import ACCESS, PRICES, Model, rows, token_usage, vector
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
@@ -24,7 +24,7 @@ _AWS = r"(?:amazonaws\.(?:com|com\.cn|eu)|api\.aws|api\.amazonwebservices\.(?:co
 _ANTHROPIC = Vendor(hosts=("api.anthropic.com",))
 # The hosts of the vendors whose APIs document strict schemas and always say why an answer ended, whoever may ask there:
 # wider than where a key may go, since anybody can have a resource of Azure's or an endpoint in a network of AWS's.
-_OWN = Vendor(
+OWN = Vendor(
     hosts=_ANTHROPIC.hosts,
     forms=(
         r"(?:[a-z]{2}\.)?api\.openai\.com",
@@ -34,11 +34,6 @@ _OWN = Vendor(
         rf"(?:vpce-[a-z0-9-]+\.)?bedrock-runtime(?:-fips)?\.{REGION}\.(?:vpce\.)?{_AWS}",
     ),
 )
-
-
-def is_vendors_own(url: str) -> bool:
-    """Whether an address is at a host of a vendor whose API is known to enforce schemas and to tell why an answer ended."""
-    return _OWN.owns(url)
 
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
@@ -52,7 +47,7 @@ class ChatModel(Model):
     def __init__(self, setting: Setting, shape: Shape, url: str, headers: Headers, model: str, beside: JsonObject | None = None) -> None:
         super().__init__(setting, url, headers, model)
         self._shape, self._beside = shape, beside or {}
-        shape.own = is_vendors_own(url)
+        shape.own = OWN.owns(url)
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")

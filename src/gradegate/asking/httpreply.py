@@ -59,15 +59,9 @@ class Extract:
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
         host = answer.host
-        if self.output is None:
-            # The answer as it is; a JSON string without its quotes.
-            try:
-                value = strict(text)
-            except (ValueError, RecursionError):
-                return text, {}
-            if isinstance(value, str):
-                return value, {}
-            return text, {IS_DATA: True} if _is_true(value) else {}
+        if self.output is None:  # the answer as it is; a JSON string without its quotes
+            value = _parsed(text)
+            return (value, {}) if isinstance(value, str) else (text, {IS_DATA: True} if _is_true(value) else {})
         output = self.output.apply(text, host)
         metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
         return _shown(output, metadata, host)
@@ -81,10 +75,7 @@ class Computed:
 
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
-        try:
-            value = strict(text)
-        except (ValueError, RecursionError):
-            value = None
+        value = _parsed(text)
         response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
         try:
             made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
@@ -96,6 +87,14 @@ class Computed:
             raise ProviderError(f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}")
         metadata = made.get("metadata")
         return _shown(made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host)
+
+
+def _parsed(text: str) -> Any:
+    """A text as JSON; None where it is not JSON."""
+    try:
+        return strict(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
@@ -110,17 +109,9 @@ def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Ma
 
 
 def error_in(text: str) -> Any:
-    """The ``error`` or ``errors`` of a JSON object that says nothing else, as some applications answer with 200.
-
-    None for anything else, such as an object in which another member holds a text, a list or an object.
-    """
-    try:
-        body = strict(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(body, dict):
-        return None
-    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
+    """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
+    body = _parsed(text)
+    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS] if isinstance(body, dict) else ["no object"]
     if any(value and isinstance(value, str | list | dict) for value in rest):
         return None
     return body.get("error") or body.get("errors") or None

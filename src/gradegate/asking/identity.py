@@ -108,9 +108,6 @@ def strayed(setting: Setting, what: str, url: str, cure: str) -> ConfigError:
     return setting.keyless(f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}", cure)
 
 
-# --- GitHub's token ---------------------------------------------------------------------------------------------
-
-
 def check_identity(setting: Setting, otherwise: str) -> None:
     """Raises ConfigError where the job may ask for no identity token."""
     address = setting.env.workflow(ADDRESS)
@@ -143,9 +140,6 @@ def claims(token: str) -> str:
     except (ValueError, RecursionError, AttributeError):
         return ""
     return f"; GitHub's token says {', '.join(said)}" if said else ""
-
-
-# --- what all exchanges share -----------------------------------------------------------------------------------
 
 
 def asked(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
@@ -282,7 +276,7 @@ def access_token(setting: Setting) -> Minted | str:
     if kind != "external_account" or not isinstance(source, dict) or not isinstance(source.get("url"), str):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
     audience, account = content.get("audience"), content.get("service_account_impersonation_url") or ""
-    if content.get("token_url") != STS or not _matches(_AUDIENCE, audience) or not (account == "" or _matches(_ACCOUNT, account)):
+    if content.get("token_url") != STS or not _AUDIENCE.fullmatch(str(audience)) or not (account == "" or _ACCOUNT.fullmatch(str(account))):
         raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
     runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
     if named is None or named != runner:
@@ -294,10 +288,6 @@ def access_token(setting: Setting) -> Minted | str:
     external = ExternalAccount(str(audience), ours, account, kept)
     setting.uses.add(Use(FILE))
     return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
-
-
-def _matches(pattern: re.Pattern[str], value: Any) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _wrong(what: str, setting: Setting) -> ConfigError:

@@ -152,5 +152,4 @@ class CompatibleEmbeddings(Embeddings):
 
 
 def _prefix(setting: Setting) -> str:
-    found = split_id(setting.spec.id)
-    return found[0] if found else setting.spec.id
+    return (split_id(setting.spec.id) or (setting.spec.id, ""))[0]

@@ -33,9 +33,6 @@ ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", 
 PRICES = ("cost", "inputCost", "outputCost")
 
 
-# --- what a provider is built from ----------------------------------------------------------------------------
-
-
 def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
     """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else.
 
@@ -105,9 +102,6 @@ def one_text(request: Request) -> str:
     return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
 
 
-# --- sending --------------------------------------------------------------------------------------------------
-
-
 def post(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
@@ -150,10 +144,7 @@ def refusal(answer: Response) -> ProviderError:
 
 
 def words(body: Any) -> str:
-    """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, or text.
-
-    FastAPI, which many model servers and Mistral use, writes ``{"detail": ...}``.
-    """
+    """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, FastAPI's ``{"detail"}``, or text."""
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, dict):
@@ -203,9 +194,6 @@ def labels(rows: Any, host: str) -> dict[str, float]:
 def is_number(part: Any) -> bool:
     """Whether a value is a finite number that a float can hold."""
     return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
-
-
-# --- tokens and prices ----------------------------------------------------------------------------------------
 
 
 @cache

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from gradegate.asking import options
 from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.content import declared
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
-from gradegate.asking.toolcalls import declared
 from gradegate.errors import ConfigError, Mistake, ProviderError
 from gradegate.files.document import to_json
 from gradegate.files.kinds import runs_code

@@ -116,19 +116,6 @@ class KnowledgeBase(Model):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": self._asked(request)}).encode()
-        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
-        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
-        if not 200 <= answer.status < 300:
-            raise refusal(answer)
-        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
-        text = members(response.get("output")).get("text")
-        if not isinstance(text, str):
-            raise ProviderError(f"{answer.host} answered without a text")
-        stopped = response.get("guardrailAction") == "INTERVENED"
-        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
-
-    def _asked(self, request: Request) -> JsonObject:
         config = {**self._config, **request.options}
         names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
         inference = {ours: config[name] for name, ours in names.items() if config.get(name) is not None}
@@ -141,7 +128,18 @@ class KnowledgeBase(Model):
         base |= {"generationConfiguration": generation} if generation else {}
         if config.get("numberOfResults") is not None:
             base["retrievalConfiguration"] = {"vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}}
-        return {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
+        about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
+        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}).encode()
+        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
+        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
+        if not 200 <= answer.status < 300:
+            raise refusal(answer)
+        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
+        text = members(response.get("output")).get("text")
+        if not isinstance(text, str):
+            raise ProviderError(f"{answer.host} answered without a text")
+        stopped = response.get("guardrailAction") == "INTERVENED"
+        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
 
 
 def _region(setting: Setting) -> str:

@@ -141,8 +141,7 @@ class HuggingFaceText(_Model):
         """Raises ProviderError."""
         parameters = {"return_full_text": False, **picked({**self._config, **request.options}, _TEXT)}
         answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
-        row = answer[0] if isinstance(answer, list) and answer else answer
-        text = row.get("generated_text") if isinstance(row, dict) else None
+        text = members(answer[0] if isinstance(answer, list) and answer else answer).get("generated_text")
         if not isinstance(text, str):
             raise ProviderError(f"{self.host} answered without a text")
         return Reply(text, usage)

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.shape import members
 from gradegate.asking.wire import is_number
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
@@ -59,14 +60,28 @@ class _Code(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        prompt = _prompt(request)
+        # The prompt as text; a conversation, or a grader's messages, as JSON of the messages.
+        written = [said.written or {"role": said.role, "content": said.content} for said in request.messages]
+        alone = len(request.messages) == 1
+        prompt = request.prompt if request.prompt and (alone or chat.parse(request.prompt)) else ""
+        prompt = prompt or (request.messages[0].content if alone else to_json(written))
         context = {
             "vars": request.vars,
             "prompt": {"raw": prompt, "label": ""},
             "test": {"vars": request.vars},
             "messages": [{"role": said.role, "content": said.content} for said in request.messages],
         }
-        return self._reply(*self._timed(lambda: self._asked([prompt, self._options, context])))
+        said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
+        output = self._result(said, "output")
+        if output is None:
+            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
+        metadata = said.get("metadata")
+        if metadata and len(to_json(metadata)) > _METADATA:
+            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
+        kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
+        kept |= {} if isinstance(output, str) else {IS_DATA: True}
+        text, ended = output if isinstance(output, str) else to_json(output), said.get("finishReason")
+        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
 
     def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
         """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
@@ -80,19 +95,6 @@ class _Code(Provider):
     def _asked(self, arguments: list[Any]) -> Any:
         """What the code makes of prompt, options and context. Raises Failed."""
         raise NotImplementedError
-
-    def _reply(self, said: Any, seconds: float) -> Reply:
-        found = self._result(said, "output")
-        if found is None:
-            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
-        metadata = said.get("metadata")
-        if metadata and len(to_json(metadata)) > _METADATA:
-            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
-        kept = {str(name): value for name, value in metadata.items() if name not in _OWN} if isinstance(metadata, Mapping) else {}
-        text = found if isinstance(found, str) else to_json(found)
-        kept |= {} if isinstance(found, str) else {IS_DATA: True}
-        ended = said.get("finishReason")
-        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
 
     def _result(self, said: Any, key: str) -> Any:
         """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
@@ -180,26 +182,15 @@ class Command(_Code):
         return {"output": output}
 
 
-def _prompt(request: Request) -> str:
-    """The prompt as text; a conversation, or a grader's messages, as JSON of the messages."""
-    if request.prompt and (len(request.messages) == 1 or chat.parse(request.prompt)):
-        return request.prompt
-    if len(request.messages) == 1:
-        return request.messages[0].content
-    return to_json([said.written or {"role": said.role, "content": said.content} for said in request.messages])
-
-
 def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
-    told = said.get("tokenUsage") if isinstance(said, Mapping) else None
-    told = told if isinstance(told, Mapping) else {}
+    said = members(said)
+    told = members(said.get("tokenUsage"))
     completion, total = _count(told.get("completion")), _count(told.get("total"))
     prompt = _count(told.get("prompt")) or max(0, total - completion)
-    cost = said.get("cost") if isinstance(said, Mapping) else None
-    price = float(cost) if is_number(cost) and cost is not None and cost >= 0 else None
-    return Usage(
-        calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=price or 0.0, unpriced=int(price is None), seconds=seconds
-    )
+    cost: Any = said.get("cost")
+    price = float(cost) if is_number(cost) and cost >= 0 else None
+    return Usage(1, prompt, completion, price or 0.0, int(price is None), seconds)
 
 
 def _count(value: Any) -> int:

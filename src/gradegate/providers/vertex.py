@@ -68,7 +68,12 @@ class Vertex(ChatModel):
             f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
         )
         url = express if key else _url(setting, model, claude=claude)
-        headers = Headers(own_headers(setting.spec.config), {"x-goog-api-key": key}) if key else _signed(setting, url)
+        # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
+        own, token = own_headers(config), None if key else access_token(setting)
+        if token and not isinstance(token, str) and not VENDOR.serves(url):
+            raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
+        field = {"x-goog-api-key": key} if key else bearer(token if isinstance(token, str) else None)
+        headers = Headers(own, field, None if isinstance(token, str) else token)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         # Google's screening of prompts and answers, whose templates promptfoo names shorter.
         given = members(config.get("modelArmor"))
@@ -96,16 +101,6 @@ class VertexMessages(Messages):
         body = super().body(request)
         told = self.config.get("systemInstruction")
         return {"system": told, **body} if isinstance(told, str) and told else body
-
-
-def _signed(setting: Setting, url: str) -> Headers:
-    """The token that the workflow gives as it is; one that is minted goes to Google's own hosts alone. Raises ConfigError."""
-    token, own = access_token(setting), own_headers(setting.spec.config)
-    if isinstance(token, str):
-        return Headers(own, bearer(token))
-    if not VENDOR.serves(url):
-        raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-    return Headers(own, token=token)
 
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:

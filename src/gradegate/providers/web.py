@@ -47,10 +47,6 @@ class _Templates:
     query: Mapping[str, str]
     body: Any
 
-    def texts(self) -> tuple[str, ...]:
-        """Every text in it."""
-        return (self.url, *self.headers.values(), *self.query.values(), *httpreply.strings(self.body))
-
 
 @PROVIDERS.register("http", "https")
 class Web(Provider):
@@ -70,7 +66,8 @@ class Web(Provider):
         if not url:
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
-        self.templates = self._parts.texts()
+        parts = self._parts
+        self.templates = (parts.url, *parts.headers.values(), *parts.query.values(), *httpreply.strings(parts.body))
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self._method):
             raise ConfigError.at(f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST")
@@ -132,7 +129,15 @@ class Web(Provider):
 
     def _asked(self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
-        made = self._made(prompt, given)
+        made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
+        if self._request:
+            try:
+                made = self._request.call(prompt, given, {"vars": given}).value
+            except ScriptError as e:
+                raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+            if made is None or (isinstance(made, float) and not math.isfinite(made)):
+                shown = "nothing" if made is None else f"no value ({made})"
+                raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
@@ -159,19 +164,6 @@ class Web(Provider):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what, Trouble.MALFORMED)
         return text, answer
-
-    def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
-        """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
-        if self._request is None:
-            return prompt
-        try:
-            made = self._request.call(prompt, variables, {"vars": variables}).value
-        except ScriptError as e:
-            raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
-        if made is None or (isinstance(made, float) and not math.isfinite(made)):
-            shown = "nothing" if made is None else f"no value ({made})"
-            raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
-        return made
 
 
 def _usage(answer: Response) -> Usage:
