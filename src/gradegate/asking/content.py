@@ -95,10 +95,7 @@ def _is_call(value: Any) -> bool:
 
 
 def declared(config: JsonObject) -> dict[str, Any] | None:
-    """The functions that a provider's ``tools`` and ``functions`` name, with the JSON Schemas of their parameters.
-
-    None where the config names neither. A function without parameters takes none.
-    """
+    """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
     inside = config.get("toolConfig")  # where Bedrock's Converse has them, and Gemini which of them may be called
     beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
     written = [*(config[key] for key in DECLARING if config.get(key)), *beside]

@@ -190,14 +190,12 @@ def _block(part: Part) -> JsonObject:
 
 
 def _image(image: str) -> Mapping[str, Any]:
-    encoded = base64_image(image)
-    if encoded:
-        kind = encoded[0].removeprefix("image/")
-        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"bytes": encoded[1]}}}
-    if image.strip().startswith("s3://"):
-        kind = image.strip().rpartition(".")[2].lower()
-        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"s3Location": {"uri": image.strip()}}}}
-    raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+    encoded, address = base64_image(image), image.strip()
+    if not encoded and not address.startswith("s3://"):
+        raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+    kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
+    source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
+    return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}
 
 
 SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours

@@ -179,22 +179,19 @@ def _members(text: str) -> dict[str, Any]:
         key = _KEY.match(rest)
         if key is None:
             raise _NoPathError
-        value, rest = _value(rest[key.end() :])
+        rest, depth = rest[key.end() :], 0
+        end = len(rest)  # of the value: the next comma outside brackets
+        for place, character in enumerate(rest):
+            depth += (character in "{[(") - (character in "}])")
+            if character == "," and depth == 0:
+                end = place
+                break
+        value, rest = rest[:end].strip(), rest[end + 1 :].strip()
         name = next(group for group in key.groups() if group is not None)
         members[name] = _members(value) if value.startswith("{") else _path(value)
     if rest is None:
         raise _NoPathError
     return members
-
-
-def _value(text: str) -> tuple[str, str]:
-    """The text up to the next comma outside brackets, and what follows it."""
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character in "{[(") - (character in "}])")
-        if character == "," and depth == 0:
-            return text[:place].strip(), text[place + 1 :].strip()
-    return text.strip(), ""
 
 
 def _is_true(value: Any) -> bool:
@@ -222,10 +219,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
-    """The URL filled in; a value is percent-encoded in it, only the environment as it is. Raises TemplateError.
-
-    A value that the template encodes itself, as ``{{ q | urlencode }}``, is not encoded twice.
-    """
+    """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises TemplateError."""
     encoded = _each(variables, lambda text: quote(text, safe=""))
     parts = _EXPRESSION.split(url) if "urlencode" in url and "{%" not in url else [url]
     filled = "".join(render(part, variables if _ENCODES.fullmatch(part) else encoded) for part in parts)

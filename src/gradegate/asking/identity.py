@@ -60,10 +60,7 @@ class Federation:
     form: bool = False  # it is sent as a form, not as JSON
 
     def token(self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool) -> Minted | None:
-        """The token for calls to an address; None where none is set up and none is ``needed``. Raises ConfigError.
-
-        ``keys`` are the variables of static keys. Nothing is asked before the first call.
-        """
+        """The token for calls to an address, asked for at the first; None if none is set up or ``needed``. ``keys``: of static keys."""
         env = setting.env
         values = {name: env.workflow(name).strip() for name in (*self.ids.values(), *self.optional.values())}
         named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)

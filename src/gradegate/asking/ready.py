@@ -50,10 +50,7 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
 
 
 def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
-    """Wait for each in order. Gives why one is not there in time, or an empty string.
-
-    Any answer below 500 counts, and 501: what an application says to a plain GET is its own affair.
-    """
+    """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:
         deadline, last = time.monotonic() + ready.seconds, False

@@ -198,10 +198,7 @@ def is_number(part: Any) -> bool:
 
 @cache
 def price(model: str) -> tuple[float, float] | None:
-    """US dollars per input token and per output token; None for an unknown model, which is not zero.
-
-    A dated snapshot has the price of its model. ``make generated`` writes the table from the data of ``genai-prices``.
-    """
+    """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
     known = table("asking", "prices.yaml")
     name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
     return (known[name][0] / 1e6, known[name][1] / 1e6) if name else None

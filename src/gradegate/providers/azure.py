@@ -51,7 +51,6 @@ FEDERATION = Federation(
 )
 _RUN = ("temperature", "top_p", "tool_resources", "tool_choice", "tools", "instructions")
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
-_IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
 @PROVIDERS.register("azure:chat", "azureopenai:chat")
@@ -60,13 +59,12 @@ class AzureChat(ChatModel):
 
     siblings: Mapping[str, str] = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
-    in_id = _IN_ID
+    in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         config, deployment = setting.spec.config, _deployment(setting)
-        reasoning = bool(config.get("isReasoningModel")) or reasons(deployment)
-        shape = Completions(deployment, config, reasoning=reasoning)
+        shape = Completions(deployment, config, reasoning=bool(config.get("isReasoningModel")) or reasons(deployment))
         super().__init__(setting, shape, _url(setting, deployment, "chat/completions"), _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -79,7 +77,7 @@ class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
-    in_id = _IN_ID
+    in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:

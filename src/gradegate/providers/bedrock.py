@@ -31,7 +31,6 @@ _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 _REGIONS = ("AWS_BEDROCK_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
 _ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
-_DEFAULT = "us-east-1"
 VENDOR = Vendor(
     (_KEY, _ACCESS, _SECRET, _SESSION),
     addresses=_ADDRESSES,
@@ -66,8 +65,9 @@ class Bedrock(ChatModel):
         config = setting.spec.config
         model = need_model(setting, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
-            cure = "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
-            raise setting.mistake(f"Converse does not serve `{model}`", cure)
+            raise setting.mistake(
+                f"Converse does not serve `{model}`", "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
+            )
         region = _region(setting)
         given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
@@ -143,7 +143,7 @@ class KnowledgeBase(Model):
 
 
 def _region(setting: Setting) -> str:
-    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
+    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1").strip()
     must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
 

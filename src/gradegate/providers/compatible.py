@@ -14,20 +14,18 @@ from gradegate.asking.provider import PROVIDERS
 from gradegate.asking.service import Service
 from gradegate.files.document import table
 
-_FEDERATIONS = {
-    "openrouter": Federation(
-        "OpenRouter",
-        "https://openrouter.ai/api/v1/oauth/token",
-        Vendor(hosts=("openrouter.ai",)),
-        {"grant_type": EXCHANGE, "subject_token_type": JWT},
-        subject="subject_token",
-        ids={"federation_policy_id": "OPENROUTER_FEDERATION_POLICY_ID"},
-        audience="https://openrouter.ai",
-        audience_variable="OPENROUTER_IDENTITY_AUDIENCE",
-        form=True,
-    )
-}
+_OPENROUTER = Federation(
+    "OpenRouter",
+    "https://openrouter.ai/api/v1/oauth/token",
+    Vendor(hosts=("openrouter.ai",)),
+    {"grant_type": EXCHANGE, "subject_token_type": JWT},
+    subject="subject_token",
+    ids={"federation_policy_id": "OPENROUTER_FEDERATION_POLICY_ID"},
+    audience="https://openrouter.ai",
+    audience_variable="OPENROUTER_IDENTITY_AUDIENCE",
+    form=True,
+)
 
 for _entry in table("providers", "compatible.yaml"):
     _fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in _entry.items() if name != "ids"}
-    PROVIDERS.register(*_entry["ids"])(Service(**_fields, federation=_FEDERATIONS.get(_entry["ids"][0])))
+    PROVIDERS.register(*_entry["ids"])(Service(**_fields, federation=_OPENROUTER if "openrouter" in _entry["ids"] else None))

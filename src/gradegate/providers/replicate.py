@@ -22,7 +22,6 @@ from gradegate.values.conversation import Message, Reply, Request, Usage
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
 _OURS = ("apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "prompt")
 _INPUT = tuple("system_prompt max_length max_new_tokens max_tokens temperature top_p top_k repetition_penalty stop_sequences seed".split())
-_WAIT = {"Prefer": "wait=60"}
 
 
 @PROVIDERS.register("replicate")
@@ -41,7 +40,7 @@ class Replicate(Model):
         self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
         name, _, self._version = model.partition(":")
         url = f"{self._base}/predictions" if self._version else f"{self._base}/models/{name}/predictions"
-        headers = Headers({**_WAIT, **own_headers(config)}, bearer(need_key(setting, *_KEYS)))
+        headers = Headers({"Prefer": "wait=60", **own_headers(config)}, bearer(need_key(setting, *_KEYS)))
         super().__init__(setting, url, headers, name)
 
     def complete(self, request: Request) -> Reply:

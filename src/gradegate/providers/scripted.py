@@ -52,8 +52,9 @@ class Scripted(Provider):
         except ValidationError as e:
             where = e.errors()[0]
             line = document.line_of(content, [step for step in where["loc"] if isinstance(step, str | int)])
-            cure = "write a list of {when, reply}"
-            raise ConfigError.at(f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), cure) from e
+            raise ConfigError.at(
+                f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), "write a list of {when, reply}"
+            ) from e
         self._given: Counter[int] = Counter()
         self._lock = threading.Lock()
 

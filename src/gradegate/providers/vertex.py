@@ -64,10 +64,8 @@ class Vertex(ChatModel):
             cure = "name a model of Gemini or Claude; call other models with `http`"
             raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
-        express = (
-            f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
-        )
-        url = express if key else _url(setting, model, claude=claude)
+        root = f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models"
+        url = f"{root}/{quote(model, safe='@')}:generateContent" if key else _url(setting, model, claude=claude)
         # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
         own, token = own_headers(config), None if key else access_token(setting)
         if token and not isinstance(token, str) and not VENDOR.serves(url):
@@ -105,8 +103,7 @@ class VertexMessages(Messages):
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
-    cure = "write a region of Google Cloud, such as europe-west4, or global"
-    must_be("region", region, rf"{_REGION}|global|us|eu", setting, cure)
+    must_be("region", region, rf"{_REGION}|global|us|eu", setting, "write a region of Google Cloud, such as europe-west4, or global")
     project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"

@@ -26,19 +26,6 @@ from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage
 
-# What promptfoo can do and gradegate does not: the key, and what to do instead.
-_UNSUPPORTED = {
-    "request": "write it as `url`, `method`, `headers` and `body`",
-    "requestTransform": "promptfoo calls it `transformRequest`",
-    "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
-    "session": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
-    "validateStatus": "remove it: an answer counts when its status is 2xx",
-    "multipart": "let the application take JSON",
-    "signatureAuth": "let the application take a token in `headers`",
-    "auth": "give the token in `headers`, e.g. `Authorization: Bearer {{ env.TOKEN }}`",
-    "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
-}
-
 
 @dataclass(frozen=True)
 class _Templates:
@@ -55,7 +42,17 @@ class Web(Provider):
     kinds = ("text", "embedding", "classification")
     names_model = False
     options = ("url", "method", "headers", "queryParams", "body", "transformRequest", "transformResponse", "responseParser")
-    unsupported = _UNSUPPORTED
+    unsupported: Mapping[str, str] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
+        "request": "write it as `url`, `method`, `headers` and `body`",
+        "requestTransform": "promptfoo calls it `transformRequest`",
+        "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
+        "session": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
+        "validateStatus": "remove it: an answer counts when its status is 2xx",
+        "multipart": "let the application take JSON",
+        "signatureAuth": "let the application take a token in `headers`",
+        "auth": "give the token in `headers`, e.g. `Authorization: Bearer {{ env.TOKEN }}`",
+        "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
+    }
     fields = ()
     repeatable = False  # what an application answers may change with its code
 
@@ -103,7 +100,8 @@ class Web(Provider):
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
         body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
-        return Reply(text, _usage(answer), metadata=metadata)
+        # It is not known what the application asked in turn, so the price of its answer is unknown.
+        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
@@ -111,13 +109,13 @@ class Web(Provider):
         for text in texts:
             value, answer = self._given(text, "embedding")
             rows.append(vector(value, answer.host))
-            usage = usage + _usage(answer)
+            usage = usage + Usage(1, unpriced=1, seconds=answer.seconds)
         return rows, usage
 
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Labels with scores. Raises ProviderError."""
         value, answer = self._given(text, "classification")
-        return labels(value, answer.host), _usage(answer)
+        return labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
@@ -164,11 +162,6 @@ class Web(Provider):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what, Trouble.MALFORMED)
         return text, answer
-
-
-def _usage(answer: Response) -> Usage:
-    # It is not known what the application asked in turn, so the price of its answer is unknown.
-    return Usage(1, unpriced=1, seconds=answer.seconds)
 
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
