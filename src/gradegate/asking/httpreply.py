@@ -1,4 +1,4 @@
-"""Fills in a templated HTTP request, so that no value can break out of its place, and reads ``transformResponse``: paths into the answer of an HTTP target, and what is no path as JavaScript."""
+"""Requests of a template, out of whose places no value breaks, and ``transformResponse``: paths, or else JavaScript."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def refusal(answer: Response) -> ProviderError:
 
 
 def words(body: Any) -> str:
-    """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, FastAPI's ``{"detail"}``, or text."""
+    """The message of ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}`` or FastAPI's ``{"detail"}``, or the text itself."""
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""What a run may take, and each of its calls: requests, dollars, seconds, and deadlines at which calls are cut. A request is counted before it is sent, under one lock.
+"""What a run and its calls may take: requests, dollars, seconds. A request is counted before it is sent, under one lock.
 
 Of dollars each request in flight reserves the price of its model's dearest that has ended. Until one has, a model has one
 request in flight, which reserves the dearest price of any model. The last request of a budget is sent alone, so dollars are
