@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from gradegate import cli
-from gradegate.asking.httpbody import strings
+from gradegate.asking.httpreply import strings
 from gradegate.commands import flags
 from gradegate.github.inputs import answers_to_promptfoo, from_inputs
 from gradegate.options import worded

@@ -10,7 +10,7 @@ from botocore.credentials import Credentials as Botocores
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.bedrock_key import Credentials, signed_key
+from gradegate.asking.converse import Credentials, signed_key
 
 REGIONS = ("us-east-1", "eu-central-1", "us-gov-west-1")
 

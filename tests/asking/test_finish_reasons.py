@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from gradegate.asking.finish import ended
+from gradegate.asking.shape import ended
 from support.each import each, table
 from support.fake_llm import FakeLlm, chat
 from support.vendors import ask, build, claude, made, ollama, output_text, responses, said

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.asking import endpoint
+from gradegate.asking import chatmodel
 from gradegate.errors import ConfigError
 from support import clouds
 from support.each import table
@@ -56,7 +56,7 @@ OTHERS = table(__file__, "OTHERS")
 
 def test_which_hosts_are_a_vendors_own():
     rows = {**dict.fromkeys(OWN, True), **dict.fromkeys(OTHERS, False)}
-    assert not differing(rows, {url: endpoint.is_vendors_own(url) for url in rows})
+    assert not differing(rows, {url: chatmodel.OWN.owns(url) for url in rows})
 
 
 def test_who_enforces_a_schema():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.toolcalls import NO_PARAMETERS, declared, told, uniform, written
+from gradegate.asking.content import NO_PARAMETERS, declared, told, uniform, written
 from support.each import table
 
 WEATHER = {"name": "weather", "arguments": '{"city": "Bern"}'}

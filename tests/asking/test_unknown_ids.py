@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.asking.options import check_id as check
+from gradegate.asking.options import nearest
 from gradegate.asking.provider import PROVIDERS, split_id
-from gradegate.asking.unknown_ids import check, nearest
 from gradegate.errors import ConfigError
 from gradegate.values.suite import ProviderSpec
 from support.each import table

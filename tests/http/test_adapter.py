@@ -20,15 +20,20 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import adapter, deadlines
+from gradegate.http import adapter, budget
 from gradegate.http.adapter import Connections
+from gradegate.http.budget import Deadlines
 from gradegate.http.client import Client
-from gradegate.http.deadlines import Deadlines
 from gradegate.http.response import Ask
 from support.fake_llm import FakeLlm
 
-MANAGERS = [Connections(2, {})._session.get_adapter("http://x").poolmanager]
-MANAGERS += [Connections(2, {})._session.get_adapter("http://x").proxy_manager_for("http://127.0.0.1:1")]
+
+def look(name, address):
+    """Whoever it is may be asked."""
+
+
+MANAGERS = [Connections(2, {}, look)._session.get_adapter("http://x").poolmanager]
+MANAGERS += [Connections(2, {}, look)._session.get_adapter("http://x").proxy_manager_for("http://127.0.0.1:1")]
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=["direct", "proxy"])
@@ -94,7 +99,7 @@ def ask(port: int) -> Ask:
 
 def test_head_and_body_leave_in_one_packet():
     with Packets(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}") as server:
-        assert Connections(2, {}).send(ask(server.port), 5.0).body == b"{}"
+        assert Connections(2, {}, look).send(ask(server.port), 5.0).body == b"{}"
     assert len(server.reads) == 1, "urllib3 HTTPConnection.request no longer sends head and body through HTTPConnection.send"
     assert server.reads[0].startswith(b"POST /v1 HTTP/1.1\r\n")
 
@@ -102,14 +107,14 @@ def test_head_and_body_leave_in_one_packet():
 def test_a_call_knows_its_socket():
     with Packets(b"") as server, Deadlines().watch(time.monotonic() + 5) as call:
         with pytest.raises(ProviderError) as caught:
-            Connections(2, {}).send(ask(server.port), 5.0)
+            Connections(2, {}, look).send(ask(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
     assert caught.value.trouble is Trouble.UNREACHABLE
-    assert deadlines.current() is None
+    assert budget.current() is None
 
 
 def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: FakeLlm):
-    connections = Connections(2, {})
+    connections = Connections(2, {}, look)
     for _ in range(3):
         connections.send(Ask("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
     pools = connections._session.get_adapter(llm.base).poolmanager.pools

@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import deadlines, retries
+from gradegate.http import budget
+from gradegate.http import client as module
 from gradegate.http.client import Client
 from support.each import table
 from support.fake_llm import FakeLlm
@@ -103,7 +104,7 @@ def test_a_lasting_fault_is_given_back_after_the_last_try(llm: FakeLlm):
 
 
 def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeLlm, monkeypatch):
-    monkeypatch.setattr(retries, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
     status = 429
     llm.reply = lambda path, body: (status, {})
     tool = client(first_pause=0.05)
@@ -370,7 +371,7 @@ def test_the_credentials_of_an_address_are_not_shown(llm: FakeLlm):
 
 
 def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(llm, monkeypatch):
-    monkeypatch.setattr(deadlines, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(budget, "LOOK_EVERY", 0.01)
     client = Client(timeout=0.3, retries=0)
 
     def watchers():

@@ -2,7 +2,7 @@
 
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import post
-from gradegate.http.headers import Headers
+from gradegate.http.client import Headers
 from gradegate.values.conversation import Usage
 
 

@@ -118,8 +118,8 @@ def test_what_openai_documents_is_sent():
     from openai.types.chat.completion_create_params import CompletionCreateParamsBase
     from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
+    from gradegate.asking.completions import RESPONSES_SENT as RESPONSES
     from gradegate.asking.completions import SENT
-    from gradegate.asking.responses import SENT as RESPONSES
 
     left = {"model", "messages", "input", "audio", "image", "stream_options", "background", "background_options"}
     assert set(CompletionCreateParamsBase.__annotations__) - set(SENT) <= left

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking import httpbody, httpreply
+from gradegate.asking import httpreply
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.response import Response
 from gradegate.values.conversation import IS_DATA, Message
@@ -44,7 +44,7 @@ def test_a_body_of_json_text_stays_json(llm: FakeLlm, template: str):
 @given(st.text())
 def test_no_text_breaks_out_of_a_body(text: str):
     for template in ({"q": "{{prompt}}."}, '{"q": "{{prompt}}."}', '{% if true %}{"q": "{{prompt}}."}{% endif %}'):
-        made, _ = httpbody.body(template, {"Content-Type": "application/json"}, {"prompt": text})
+        made, _ = httpreply.body(template, {"Content-Type": "application/json"}, {"prompt": text})
         assert made is not None
         found = json.loads(made)
         assert list(found) == ["q"]
@@ -53,7 +53,7 @@ def test_no_text_breaks_out_of_a_body(text: str):
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_text_breaks_out_of_an_address(text: str):
-    made = httpbody.address("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
+    made = httpreply.address("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
     assert made.startswith("https://host/a/")
     assert made.count("/") == 5
     assert made.count("&") == 1
@@ -62,10 +62,10 @@ def test_no_text_breaks_out_of_an_address(text: str):
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_template_may_encode_a_value_itself(text: str):
-    plain = httpbody.address("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
+    plain = httpreply.address("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
     for written in ("{{ q | urlencode }}", "{{q|urlencode()}}", "{{ q | replace('', '') | urlencode }}"):
-        assert unquote(httpbody.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
-    made = httpbody.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
+        assert unquote(httpreply.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
+    made = httpreply.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
     assert not set("/?&#").intersection(made.removeprefix("https://host/?"))
 
 
@@ -125,12 +125,12 @@ def test_the_environment_stands_in_addresses_and_headers_as_it_is(llm: FakeLlm):
 
 @pytest.mark.parametrize("body", ["q={{prompt}}", "q={{prompt | urlencode}}"])
 def test_a_form(body: str):
-    made, kind = httpbody.body(body, {"Content-Type": "application/x-www-form-urlencoded"}, {"prompt": "a&b=c d"})
+    made, kind = httpreply.body(body, {"Content-Type": "application/x-www-form-urlencoded"}, {"prompt": "a&b=c d"})
     assert (made, kind) == (b"q=a%26b%3Dc%20d", "")
 
 
 def test_a_plain_text():
-    made, kind = httpbody.body("say {{prompt}}", {}, {"prompt": 'a "b"'})
+    made, kind = httpreply.body("say {{prompt}}", {}, {"prompt": 'a "b"'})
     assert (made, kind) == (b'say a "b"', "text/plain; charset=utf-8")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.toolcalls import CALLS
+from gradegate.asking.content import CALLS
 from gradegate.errors import ConfigError, Origin
 from gradegate.recording.messages import RESULTS, answering, turns
 from support.each import each, table

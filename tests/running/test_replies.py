@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.finish import ended
+from gradegate.asking.shape import ended
 from gradegate.errors import ProviderError
 from gradegate.files.bounds import MAX_BODY, READ
 from gradegate.running import transforms

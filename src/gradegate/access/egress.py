@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gradegate.access.environment import is_runners, sounds_secret
-from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, covers, host_at, is_private, literal, refused
+from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, host_at, is_private, literal, refused
 
 METADATA = "it is a service that gives out the machine's own credentials, so gradegate never calls it"
 PRIVATE = "it is an address inside a private network"
@@ -58,7 +58,7 @@ class Egress:
 
         A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
         """
-        if not self.bound or covers(self.hosts, url) or _leads(self.variables.get(name, ""), url):
+        if not self.bound or any(host.takes(url) for host in self.hosts) or _leads(self.variables.get(name, ""), url):
             return True
         vendors = tuple(self.vendors())
         own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]

@@ -40,9 +40,7 @@ LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 OWN = ("push", "workflow_dispatch", "schedule")
 # Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
 # others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
-FREE = frozenset(
-    {"merge_group", "pull_request", "pull_request_review", "pull_request_review_comment", "push", "schedule", "workflow_dispatch"}
-)
+FREE = frozenset("merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split())
 STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
 
 
@@ -241,7 +239,6 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
     """The variables whose values no report may show: those that sound secret, and those that were read.
 
     An address without a user, a query and a long path is none: reports say where questions went.
-
     With ``:password`` behind its name, a variable's part is the password of the address that it holds.
     """
     named = {name: value for name, value in variables.items() if sounds_secret(name)}

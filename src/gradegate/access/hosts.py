@@ -19,9 +19,8 @@ from gradegate.errors import ConfigError, Mistake
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 # Services that hand out a machine's own credentials, beside the link-local ones: of Alibaba, Oracle, Azure, AWS, Google.
-_METADATA = frozenset(
-    map(ipaddress.ip_address, "100.100.100.200 192.0.0.192 168.63.129.16 fd00:ec2::254 fd00:ec2::23 fd20:ce::254".split())
-)
+_SERVICES = "100.100.100.200 192.0.0.192 168.63.129.16 fd00:ec2::254 fd00:ec2::23 fd20:ce::254".split()
+_METADATA = frozenset(map(ipaddress.ip_address, _SERVICES))
 _METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -198,11 +197,6 @@ def gateway_of(routes: Path) -> str:
 # --- vendors ----------------------------------------------------------------------------------------------------
 
 
-def covers(hosts: Iterable[Host], url: str) -> bool:
-    """Whether an address is at one of the hosts."""
-    return any(host.takes(url) for host in hosts)
-
-
 @dataclass(frozen=True, slots=True)
 class Vendor:
     """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
@@ -225,7 +219,8 @@ class Vendor:
 
     def is_set(self, url: str, variables: Mapping[str, str]) -> bool:
         """Whether the environment names the host of an address for it."""
-        return covers(filter(None, (bound_by(variables.get(name, "")) for name in self.addresses)), url)
+        hosts = (bound_by(variables.get(name, "")) for name in self.addresses)
+        return any(host.takes(url) for host in hosts if host)
 
     def owns(self, url: str) -> bool:
         """Whether an address is at a host of the vendor's own, over TLS and at its usual port."""

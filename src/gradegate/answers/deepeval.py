@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradegate.asking.toolcalls import CALLS
+from gradegate.asking.content import CALLS
 from gradegate.configs import goldens
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map

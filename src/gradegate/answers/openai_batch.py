@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.completions import Completions
-from gradegate.asking.responses import Responses
+from gradegate.asking.completions import Completions, Responses
+from gradegate.asking.content import uniform
 from gradegate.asking.shape import NoOutput
-from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
 from gradegate.recording import fields, messages

@@ -1,18 +1,39 @@
-"""The Converse shape of Amazon Bedrock, one for the models of all vendors there.
+"""The Converse shape of Amazon Bedrock, one for the models of all vendors there, and what credentials of AWS sign.
 
 API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, as in the service model of ``botocore``
-1.44. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
+1.44. A key of Bedrock is a signed request that stands for the credentials as a bearer token, and is not sent: whoever has them can write
+it. Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package 1.1 makes it;
+signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, version 4. It serves APIs that
+take no such key, too. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, Shape, base64_image, blocks, members, objects, picked, text_of, total
+from gradegate.asking.shape import (
+    TOOL,
+    Form,
+    JsonObject,
+    ModelOutput,
+    Shape,
+    base64_image,
+    blocks,
+    members,
+    objects,
+    picked,
+    text_of,
+    total,
+)
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts import chat
 from gradegate.values.conversation import Image, Request
@@ -52,9 +73,18 @@ class Converse(Shape):
         flat = _flat(config)
         reasons = members(config.get("reasoningConfig")).get("type") == "enabled"  # Nova takes no temperature then
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
-        heat = Temperature(flat, taken=not reasons and not thinks, insists=thinks)
-        super().__init__(flat, Structure(Way(_formatted, "schema"), Way(_tool, "tool")), heat)
+        super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
         self._reasons = reasons
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """A format, else a tool that the model is made to call, whose input has the shape."""
+        structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
+        spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
+        called = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}
+        return (
+            ({"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}}, "schema"),
+            ({"toolConfig": called}, "tool"),
+        )
 
     def body(self, request: Request) -> dict[str, Any]:
         """Without the temperature. Raises ProviderError for an image that is only named."""
@@ -74,6 +104,8 @@ class Converse(Shape):
             more["inferenceConfig"] = {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
+        named, version = options.get("guardrailIdentifier"), options.get("guardrailVersion") or "DRAFT"
+        guardrail = {"guardrailIdentifier": str(named), "guardrailVersion": str(version), **picked(options, ("trace",))}
         return {
             "messages": [
                 {"role": "assistant" if role == "assistant" else "user", "content": [_block(part) for part in parts]}
@@ -83,7 +115,7 @@ class Converse(Shape):
             **({"inferenceConfig": inference} if inference else {}),
             **({"additionalModelRequestFields": more} if more else {}),
             **dict(_tools(options)),
-            **dict(_guardrail(options)),
+            **({"guardrailConfig": guardrail} if named else {}),
             **picked(options, BESIDE),
             **(options.get("passthrough") or {}),
         }
@@ -143,24 +175,6 @@ def _spec(tool: JsonObject) -> JsonObject:
     return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
 
 
-def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    if options.get("guardrailIdentifier"):
-        named = {"guardrailIdentifier": str(options["guardrailIdentifier"])}
-        version = {"guardrailVersion": str(options.get("guardrailVersion") or "DRAFT")}
-        yield "guardrailConfig", {**named, **version, **picked(options, ("trace",))}
-
-
-def _formatted(schema: JsonObject) -> JsonObject:
-    structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
-    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}}
-
-
-def _tool(schema: JsonObject) -> JsonObject:
-    """A tool that the model is made to call: its input has the shape."""
-    spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
-    return {"toolConfig": {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}}
-
-
 def _block(part: Part) -> JsonObject:
     match part:
         case Image():
@@ -176,11 +190,66 @@ def _block(part: Part) -> JsonObject:
 
 
 def _image(image: str) -> Mapping[str, Any]:
-    encoded = base64_image(image)
-    if encoded:
-        kind = encoded[0].removeprefix("image/")
-        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"bytes": encoded[1]}}}
-    if image.strip().startswith("s3://"):
-        kind = image.strip().rpartition(".")[2].lower()
-        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"s3Location": {"uri": image.strip()}}}}
-    raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+    encoded, address = base64_image(image), image.strip()
+    if not encoded and not address.startswith("s3://"):
+        raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+    kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
+    source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
+    return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}
+
+
+SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
+_HOST, _SERVICE, _ALGORITHM = "bedrock.amazonaws.com", "bedrock", "AWS4-HMAC-SHA256"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Of a role or a user; ``session`` is the token of temporary ones, empty for others."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    session: str = field(default="", repr=False)
+
+
+def signed_key(credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS) -> str:
+    """The key for a region, from now or another time (UTC) on."""
+    time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    scope = (time[:8], region, _SERVICE, "aws4_request")
+    query = {
+        "Action": "CallWithBearerToken",
+        "X-Amz-Algorithm": _ALGORITHM,
+        "X-Amz-Credential": "/".join((credentials.access_key, *scope)),
+        "X-Amz-Date": time,
+        "X-Amz-Expires": str(seconds),
+        "X-Amz-SignedHeaders": "host",
+        **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
+    }
+    request = ("POST", "/", _written(sorted(query.items())), f"host:{_HOST}", "", "host")
+    url = f"{_HOST}/?{_written(query.items())}&X-Amz-Signature={_signature(credentials, scope, time, request, b'')}&Version=1"
+    return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
+
+
+def signed_headers(credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None) -> dict[str, str]:
+    """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
+    time, place = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ"), urlsplit(url)
+    scope = (time[:8], region, _SERVICE, "aws4_request")
+    own = {"X-Amz-Date": time, **({"X-Amz-Security-Token": credentials.session} if credentials.session else {})}
+    signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
+    request = ("POST", place.path or "/", "", *(f"{name}:{text}" for name, text in signed.items()), "", ";".join(signed))
+    signature = _signature(credentials, scope, time, request, content)
+    account = "/".join((credentials.access_key, *scope))
+    return {**own, "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}"}
+
+
+def _signature(credentials: Credentials, scope: Sequence[str], time: str, request: Sequence[str], content: bytes) -> str:
+    """Of the lines of a canonical request without the last, the hash of its content."""
+    canonical = "\n".join((*request, hashlib.sha256(content).hexdigest()))
+    text = "\n".join((_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
+    key = f"AWS4{credentials.secret_key}".encode()
+    for part in (*scope, text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex()
+
+
+def _written(query: Iterable[tuple[str, str]]) -> str:
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)

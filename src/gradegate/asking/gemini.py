@@ -7,11 +7,24 @@ API: https://ai.google.dev/api/generate-content, as in the types of the ``google
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, joined, members, objects, picked, total
+from gradegate.asking.shape import (
+    Form,
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    base64_image,
+    joined,
+    members,
+    objects,
+    picked,
+    total,
+)
 from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
@@ -32,12 +45,12 @@ class Gemini(Shape):
     finished = ("STOP",)
 
     def __init__(self, config: JsonObject) -> None:
-        # Every model takes a temperature, and `body` sets it: there is nothing to try.
-        structure = Structure(
-            Way(lambda schema: {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}, "schema"),
-            Way(lambda _: {"generationConfig": {"responseMimeType": "application/json"}}),
-        )
-        super().__init__(config, structure, Temperature(config, taken=False))
+        super().__init__(config, heats=False)  # every model takes a temperature, and `body` sets it: there is nothing to try
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """With a schema, else any JSON."""
+        json_alone = {"responseMimeType": "application/json"}
+        return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), ({"generationConfig": json_alone}, "")
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body."""
@@ -72,14 +85,7 @@ class Gemini(Shape):
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
             raise NoOutput("without a candidate")
-        return self._answer(candidates[0])
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them, who leaves out what is 0."""
-        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
-        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
-
-    def _answer(self, candidate: JsonObject) -> ModelOutput:
+        candidate = candidates[0]
         word = candidate.get("finishReason")
         parts = objects(members(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
@@ -92,6 +98,11 @@ class Gemini(Shape):
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
         return ModelOutput(text, finish, False, calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them, who leaves out what is 0."""
+        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
+        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
 
 
 def _part(part: Part) -> JsonObject:

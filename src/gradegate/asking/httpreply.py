@@ -1,19 +1,22 @@
-"""``transformResponse``: paths into the answer of an HTTP target, and what is no path as JavaScript."""
+"""Requests of a template, out of whose places no value breaks, and ``transformResponse``: paths, or else JavaScript."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import strict
 from gradegate.http.response import Response
 from gradegate.texts.script import Script, ScriptError, of_response
+from gradegate.texts.template import render
 from gradegate.texts.transform import follow, steps
 from gradegate.values.conversation import IS_DATA, RAW
 
@@ -56,15 +59,9 @@ class Extract:
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
         host = answer.host
-        if self.output is None:
-            # The answer as it is; a JSON string without its quotes.
-            try:
-                value = strict(text)
-            except (ValueError, RecursionError):
-                return text, {}
-            if isinstance(value, str):
-                return value, {}
-            return text, {IS_DATA: True} if _is_true(value) else {}
+        if self.output is None:  # the answer as it is; a JSON string without its quotes
+            value = _parsed(text)
+            return (value, {}) if isinstance(value, str) else (text, {IS_DATA: True} if _is_true(value) else {})
         output = self.output.apply(text, host)
         metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
         return _shown(output, metadata, host)
@@ -78,10 +75,7 @@ class Computed:
 
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
-        try:
-            value = strict(text)
-        except (ValueError, RecursionError):
-            value = None
+        value = _parsed(text)
         response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
         try:
             made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
@@ -93,6 +87,14 @@ class Computed:
             raise ProviderError(f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}")
         metadata = made.get("metadata")
         return _shown(made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host)
+
+
+def _parsed(text: str) -> Any:
+    """A text as JSON; None where it is not JSON."""
+    try:
+        return strict(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
@@ -107,17 +109,9 @@ def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Ma
 
 
 def error_in(text: str) -> Any:
-    """The ``error`` or ``errors`` of a JSON object that says nothing else, as some applications answer with 200.
-
-    None for anything else, such as an object in which another member holds a text, a list or an object.
-    """
-    try:
-        body = strict(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(body, dict):
-        return None
-    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
+    """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
+    body = _parsed(text)
+    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS] if isinstance(body, dict) else ["no object"]
     if any(value and isinstance(value, str | list | dict) for value in rest):
         return None
     return body.get("error") or body.get("errors") or None
@@ -185,7 +179,14 @@ def _members(text: str) -> dict[str, Any]:
         key = _KEY.match(rest)
         if key is None:
             raise _NoPathError
-        value, rest = _value(rest[key.end() :])
+        rest, depth = rest[key.end() :], 0
+        end = len(rest)  # of the value: the next comma outside brackets
+        for place, character in enumerate(rest):
+            depth += (character in "{[(") - (character in "}])")
+            if character == "," and depth == 0:
+                end = place
+                break
+        value, rest = rest[:end].strip(), rest[end + 1 :].strip()
         name = next(group for group in key.groups() if group is not None)
         members[name] = _members(value) if value.startswith("{") else _path(value)
     if rest is None:
@@ -193,16 +194,108 @@ def _members(text: str) -> dict[str, Any]:
     return members
 
 
-def _value(text: str) -> tuple[str, str]:
-    """The text up to the next comma outside brackets, and what follows it."""
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character in "{[(") - (character in "}])")
-        if character == "," and depth == 0:
-            return text[:place].strip(), text[place + 1 :].strip()
-    return text.strip(), ""
-
-
 def _is_true(value: Any) -> bool:
     """As JavaScript has it: an empty object is true. promptfoo takes what is not for no data."""
     return bool(value) or isinstance(value, dict | list)
+
+
+JSON, FORM, TEXT = "application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-8"
+_EXPRESSION = re.compile(r"(\{\{.*?\}\})", re.DOTALL)
+# One value through filters, the last of which encodes it.
+_ENCODES = re.compile(r"\{\{-?\s*[\w.\[\]'\"]+\s*(\|\s*\w+\s*(\([^()|]*\)\s*)?)*\|\s*urlencode\s*(\(\s*\)\s*)?-?\}\}")
+_ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a nested value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings(item)
+
+
+def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
+    """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises TemplateError."""
+    encoded = _each(variables, lambda text: quote(text, safe=""))
+    parts = _EXPRESSION.split(url) if "urlencode" in url and "{%" not in url else [url]
+    filled = "".join(render(part, variables if _ENCODES.fullmatch(part) else encoded) for part in parts)
+    if not query:
+        return filled
+    return filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
+
+
+def body(
+    template: Any, headers: Mapping[str, str], variables: Mapping[str, Any], whole: Mapping[str, Any] | None = None
+) -> tuple[bytes | None, str]:
+    """The body and its Content-Type, unless ``headers`` set one. Raises TemplateError and ValueError.
+
+    ``whole``: what a transform made, which wins over the members that the template has, and is not filled in.
+    """
+    declared = next((text for name, text in headers.items() if name.lower() == "content-type"), "").lower()
+    if whole is not None:
+        written = template if isinstance(template, Mapping) else {}
+        return _encoded({**written, **whole}), "" if declared else JSON
+    if template is None:
+        return None, ""
+    if not isinstance(template, str):
+        return _encoded(_filled(template, variables)), "" if declared else JSON
+    if FORM in declared:
+        escaped = variables if "urlencode" in template else _each(variables, lambda text: quote(text, safe=""))
+        return render(template, escaped).encode(), ""
+    if "json" in declared or (not declared and template.lstrip()[:1] in ("{", "[")):
+        return _json(template, variables), "" if declared else JSON
+    return render(template, variables).encode(), "" if declared else TEXT
+
+
+def _json(template: str, variables: Mapping[str, Any]) -> bytes:
+    try:
+        parsed = json.loads(template)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict | list):
+        return _encoded(_filled(parsed, variables))
+    # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
+    for values in (variables, _each(variables, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])):
+        text = render(template, values)
+        try:
+            json.loads(text)
+        except ValueError:
+            continue
+        return text.encode()
+    raise ValueError("the body is not JSON once it is filled in")
+
+
+def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
+    """A value that is one variable alone, such as ``{{ messages | dump }}``, becomes the list or object that it holds."""
+
+    def fill(written: str) -> Any:
+        text = render(written, variables)
+        if _ONE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                return json.loads(text)
+        return text
+
+    return _changed(template, fill)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _each(variables: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    """The variables with every text in them changed; the environment stays as it is."""
+    return {name: value if name == "env" else _changed(value, change) for name, value in variables.items()}
+
+
+def _changed(value: Any, change: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _changed(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_changed(item, change) for item in value]
+    return value

@@ -8,11 +8,11 @@ output: ``output_config.format``, else a forced tool
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, Shape, base64_image, blocks, members, picked, text_of, total
+from gradegate.asking.shape import TOOL, Form, JsonObject, ModelOutput, Shape, base64_image, blocks, members, picked, text_of, total
 from gradegate.values.conversation import Image, Request
 
 SAMPLING = ("temperature", "top_p", "top_k")
@@ -44,11 +44,13 @@ class Messages(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
-        sampled = bool(_SAMPLED.search(model)) and not thinks
-        structure = Structure(
-            Way(lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}}, "schema"), Way(_tool, "tool")
-        )
-        super().__init__(config, structure, Temperature(config, taken=sampled, insists=True))
+        super().__init__(config, heats=bool(_SAMPLED.search(model)) and not thinks, insists=True)
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """A format, else a tool that the model is made to call, whose input has the shape."""
+        tool = {"name": TOOL, "description": "Give the verdict.", "input_schema": schema}
+        called = {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
+        return ({"output_config": {"format": {"type": "json_schema", "schema": schema}}}, "schema"), (called, "tool")
 
     def body(self, request: Request) -> dict[str, Any]:
         """Without the model, which Bedrock and Vertex name in the URL."""
@@ -88,12 +90,6 @@ class Messages(Shape):
         """As the vendor counts them; what went through a cache is apart."""
         usage = members(response.get("usage"))
         return total(usage, *_READ), usage.get("output_tokens")
-
-
-def _tool(schema: JsonObject) -> JsonObject:
-    """A tool that the model is made to call: its input has the shape."""
-    tool = {"name": TOOL, "description": "Give the verdict.", "input_schema": schema}
-    return {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
 
 
 def _content(parts: Parts) -> str | list[JsonObject]:

@@ -128,10 +128,7 @@ class Label(Provider):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``.
-
-    ``uses`` gathers what it reads of the environment.
-    """
+    """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
 
     spec: ProviderSpec
     model: str  # the id without its prefix
@@ -177,10 +174,7 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
 
 
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
-    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``.
-
-    One whose id names no model, such as a script or an address, stays as it is.
-    """
+    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; one whose id names none stays as it is."""
     parts = split_id(spec.id)
     if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
         return spec
@@ -193,9 +187,8 @@ def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
 
 
 def secret(setting: Setting, *names: str) -> str | None:
-    """The key of a provider: ``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``.
-
-    Raises ConfigError when ``apiKeyEnvar`` names a variable that is not set, or that is the runner's own.
+    """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
+    ``apiKeyEnvar`` that is not set or the runner's own.
     """
     config = setting.spec.config
     if config.get("apiKey"):

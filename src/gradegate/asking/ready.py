@@ -50,32 +50,20 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
 
 
 def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
-    """Wait for each in order. Gives why one is not there in time, or an empty string.
-
-    Any answer below 500 counts, and 501: what an application says to a plain GET is its own affair.
-    """
+    """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:
-        if said := _wait(ready, client):
-            host = host_at(ready.url)
-            return f"{host or ready.url} was not ready within {ready.seconds:g} s (`ready`): {said}"
+        deadline, last = time.monotonic() + ready.seconds, False
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                answer = client.send("GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1))
+                if answer.status < 500 or answer.status == NO_SUCH_METHOD:
+                    break
+                said = f"it answered {answer.status}"
+            except ProviderError as e:
+                said, last = str(e), e.trouble is Trouble.SETUP  # no time helps
+            if last or time.monotonic() + PAUSE >= deadline:
+                return f"{host_at(ready.url) or ready.url} was not ready within {ready.seconds:g} s (`ready`): {said}"
+            time.sleep(PAUSE)
     return ""
-
-
-def _wait(ready: Ready, client: Client) -> str:
-    """The last word of what does not answer in time; an empty string for what does."""
-    deadline = time.monotonic() + ready.seconds
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            answer = client.send("GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1))
-            if answer.status < 500 or answer.status == NO_SUCH_METHOD:
-                return ""
-            said = f"it answered {answer.status}"
-        except ProviderError as e:
-            said = str(e)
-            if e.trouble is Trouble.SETUP:  # no time helps
-                return said
-        if time.monotonic() + PAUSE >= deadline:
-            return said
-        time.sleep(PAUSE)

@@ -10,14 +10,13 @@ from urllib.parse import quote, urlsplit
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking import options
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import SENT, Completions
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Usage
 
 _EMBEDDING = ("embedding", "embeddings")
@@ -90,18 +89,15 @@ class Service:
         if not named and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
             raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
-
-    def _filled(self, setting: Setting) -> str:
-        url = self.base.replace("{model}", quote(setting.model, safe="/"))
-        for option, variable in self.parts.items():
+        url = str(named or self.base.replace("{model}", quote(setting.model, safe="/")))
+        for option, variable in () if named else self.parts.items():
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
                 raise setting.mistake(what, f"set {variable}, or `{option}` in its config", variable)
             first = url.startswith(f"{{{option}}}")  # it is the address
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
-        return url
+        return base_url(setting, url).removesuffix("/chat/completions")
 
     def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""
@@ -156,5 +152,4 @@ class CompatibleEmbeddings(Embeddings):
 
 
 def _prefix(setting: Setting) -> str:
-    found = split_id(setting.spec.id)
-    return found[0] if found else setting.spec.id
+    return (split_id(setting.spec.id) or (setting.spec.id, ""))[0]

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gradegate.asking.finish import WHOLE, ended
-from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
+from gradegate.errors import ProviderError
 from gradegate.values.conversation import Reply, Request
+
+# What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
+# blank or a capital joins words.
+WORDS = {
+    "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
+    "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
+    "tool_calls": "tool_calls tool_call tool_use function_call",
+    "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii language "
+    "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
+}
+WHOLE = ("", "stop", "tool_calls")  # of answers that came to their end, and of those of which nobody says
+_JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")  # what may stand for the underscore between two words
+
+
+def _plain(word: str) -> str:
+    return _JOINED.sub("_", word.strip()).lower()
+
+
+_MEANT = {_plain(word): meant for meant, words in WORDS.items() for word in words.split()}
+
+
+def ended(word: str) -> str:
+    """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
+    return _MEANT.get(_plain(word), word.strip().lower())
+
 
 JsonObject = Mapping[str, Any]
 MOST = 10**15
@@ -32,6 +56,15 @@ class ModelOutput:
     tool_calls: Sequence[JsonObject] = ()
 
 
+# What joins a body to ask for JSON, and what the answer is where the endpoint keeps to it: "schema", JSON of the schema; "tool", the
+# input of our own tool; empty where the schema is not sent.
+Form = tuple[JsonObject, str]
+Send = Callable[[dict[str, Any], str], Reply]
+_PLAIN: Form = ({}, "")
+_SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
+REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
+
+
 class NoOutput(ValueError):
     """A response without an answer; the message goes on from "the host answered"."""
 
@@ -41,25 +74,57 @@ class Shape:
 
     ``finished`` are the vendor's words for an answer that has come to its end, in its own spelling: at its ``own`` hosts
     no other word will do, and there is always one. Elsewhere known words of all vendors do, and none at all.
+
+    ``heats``: the model is thought to take a temperature; where it is not, what the config sets is sent only if it ``insists``. What an
+    endpoint refuses is left out of the request, and that is remembered.
     """
 
     finished: ClassVar[tuple[str, ...]] = ("stop",)
     own = False
 
-    def __init__(self, config: JsonObject, structure: Structure, temperature: Temperature) -> None:
-        self.config = config
-        self._structure = structure
-        self._temperature = temperature
+    def __init__(self, config: JsonObject, *, heats: bool = True, insists: bool = False) -> None:
+        self.config, self._heats, self._insists = config, heats, insists
+        self._first = 0  # the forms before this one were refused
 
-    def ask(self, request: Request, send: SendWay) -> Reply:
-        """Send the question in the best form that the endpoint takes. Raises what ``send`` raises."""
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """What may join a body to ask for JSON of a schema, best first."""
+        return ()
+
+    def ask(self, request: Request, send: Send) -> Reply:
+        """Send the question in the best form that the endpoint takes. Raises what ``send`` raises.
+
+        A form counts as refused only when the same question without it is answered.
+        """
         body = self.body(request)
-        schema = None if self._structure.is_set(body) else request.schema  # the config itself says in which form
+        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))  # the config itself says in which form
+        forms = () if is_set or request.schema is None else self.forms(request.schema)
+        for number, (form, holds) in enumerate((*forms, _PLAIN)):
+            if forms and number < self._first:
+                continue
+            try:
+                reply = self._ask(request, joined(body, form), holds, send)
+                break
+            except ProviderError as e:
+                if e.status not in REFUSALS or number == len(forms):
+                    raise
+        if forms:
+            self._first = max(self._first, number)
+        return reply
 
-        def in_form(form: JsonObject, way: Way) -> Reply:
-            return self._temperature.ask(request.options, lambda heat: send(joined(self.heated(heat), body, form), way))
-
-        return self._structure.ask(schema, in_form)
+    def _ask(self, request: Request, body: JsonObject, holds: str, send: Send) -> Reply:
+        """With ``temperature`` of the request's options, of the config, or 0, until the model says that it takes none."""
+        own = self.config.get("temperature")
+        if not self._heats:
+            return send(joined(self.heated({"temperature": own} if self._insists and own is not None else {}), body), holds)
+        heat = request.options.get("temperature", 0 if own is None else own)
+        try:
+            return send(joined(self.heated({"temperature": heat}), body), holds)
+        except ProviderError as e:
+            if e.status not in REFUSALS or "temperature" not in str(e) or heat == own:
+                raise
+        reply = send(joined(self.heated({}), body), holds)
+        self._heats = False
+        return reply
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body of a request, without what names the model where the URL does."""
@@ -104,6 +169,15 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
             both = key in whole and isinstance(value, Mapping) and isinstance(whole[key], Mapping)
             whole[key] = {**whole[key], **value} if both else value
     return whole
+
+
+def _collide(form: JsonObject, body: JsonObject) -> bool:
+    """Whether both say something of the same: the same key, or the same key of an object that both have."""
+    return any(
+        not (isinstance(value, Mapping) and isinstance(body[key], Mapping)) or not value.keys().isdisjoint(body[key])
+        for key, value in form.items()
+        if key in body
+    )
 
 
 def members(value: Any) -> JsonObject:

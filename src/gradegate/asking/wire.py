@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider, Setting, secret
-from gradegate.asking.shape import is_count
+from gradegate.asking.shape import is_count, members, objects
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
-from gradegate.http.client import Client, Waits
-from gradegate.http.headers import Headers, send
+from gradegate.http.client import RETRIED, Client, Headers, Waits, send
 from gradegate.http.response import Response
-from gradegate.http.retries import RETRIED
 from gradegate.texts import chat
 from gradegate.values.conversation import Request, Usage
 from gradegate.values.figures import many
@@ -33,9 +31,6 @@ _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 # Options of providers: where the API is and who asks, and what it costs.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
 PRICES = ("cost", "inputCost", "outputCost")
-
-
-# --- what a provider is built from ----------------------------------------------------------------------------
 
 
 def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
@@ -54,6 +49,15 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
         cure = "write the whole address, such as https://host/v1, without a query"
         raise setting.mistake(f"`{url}` is not an address for `{setting.spec.id}`", cure)
     return url
+
+
+def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
+    """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
+    config, env = setting.spec.config, setting.env
+    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    if not host and not base:
+        host, base = env.get(host_variable), env.address(*variables)
+    return base_url(setting, f"https://{host}/v1" if host else base or own)
 
 
 def host_of(url: str) -> str:
@@ -98,9 +102,6 @@ def one_text(request: Request) -> str:
     return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
 
 
-# --- sending --------------------------------------------------------------------------------------------------
-
-
 def post(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
@@ -126,7 +127,10 @@ def refusal(answer: Response) -> ProviderError:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
         body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
-    codes = _codes(body)
+    # The codes in an error body: `error.code` of OpenAI and Azure, `error.details[].reason` of Google.
+    error = members(members(body[0] if isinstance(body, list) and body else body).get("error"))
+    reasons = [item.get("reason") for item in objects(error.get("details"))]
+    codes = {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
     what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
     if 300 <= answer.status < 400:
@@ -139,22 +143,8 @@ def refusal(answer: Response) -> ProviderError:
     return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
 
 
-def _codes(body: Any) -> set[str]:
-    """The codes in an error body: ``error.code`` of OpenAI and Azure, ``error.details[].reason`` of Google."""
-    body = body[0] if isinstance(body, list) and body else body
-    error = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return set()
-    details = error.get("details")
-    reasons = [item.get("reason") for item in details if isinstance(item, dict)] if isinstance(details, list) else []
-    return {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
-
-
 def words(body: Any) -> str:
-    """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, or text.
-
-    FastAPI, which many model servers and Mistral use, writes ``{"detail": ...}``.
-    """
+    """The message of ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}`` or FastAPI's ``{"detail"}``, or the text itself."""
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, dict):
@@ -206,15 +196,9 @@ def is_number(part: Any) -> bool:
     return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
 
 
-# --- tokens and prices ----------------------------------------------------------------------------------------
-
-
 @cache
 def price(model: str) -> tuple[float, float] | None:
-    """US dollars per input token and per output token; None for an unknown model, which is not zero.
-
-    A dated snapshot has the price of its model. ``make generated`` writes the table from the data of ``genai-prices``.
-    """
+    """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
     known = table("asking", "prices.yaml")
     name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
     return (known[name][0] / 1e6, known[name][1] / 1e6) if name else None

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from gradegate import REPOSITORY
 from gradegate.access.environment import Environment
-from gradegate.asking import unknown_ids
+from gradegate.asking import options
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
@@ -27,7 +27,7 @@ TEMPLATES = {
     "rag": "answers from passages that were retrieved",
     "chatbot": "an assistant in a conversation",
 }
-PLACEHOLDER = f"openai:chat:{unknown_ids.PLACEHOLDER}"
+PLACEHOLDER = f"openai:chat:{options.PLACEHOLDER}"
 NO_COMMIT = "0" * 40  # where that of a release is to be written
 ACTION = f"{REPOSITORY}@{NO_COMMIT}"
 APPLICATION = "http://127.0.0.1:8000/ask"
@@ -120,7 +120,7 @@ def check(choices: Choices) -> None:
         mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
     asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
     for id_, option in asked.items():
-        if id_.endswith(f":{unknown_ids.PLACEHOLDER}"):
+        if id_.endswith(f":{options.PLACEHOLDER}"):
             what, cure = f"--live asks `{id_}`, which names no model yet", f"give {option} VENDOR:NAME, as the vendor lists it"
             mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
@@ -176,21 +176,21 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
         typed = ask(question).strip() or default
         parts = split_id(typed)
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
-            named = ask(f"Which model of it? [{unknown_ids.PLACEHOLDER}] ").strip()
-            typed = f"{typed.rstrip(':')}:{named or unknown_ids.PLACEHOLDER}"
+            named = ask(f"Which model of it? [{options.PLACEHOLDER}] ").strip()
+            typed = f"{typed.rstrip(':')}:{named or options.PLACEHOLDER}"
         told = fault(typed)
-        if live and typed.endswith(f":{unknown_ids.PLACEHOLDER}"):
+        if live and typed.endswith(f":{options.PLACEHOLDER}"):
             question = "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
             continue
         if split_id(typed) and not told and not is_address(typed):
             return typed
-        question = f"No provider has that id ({told[1] if told else unknown_ids.nearest(typed)}). VENDOR:MODEL [{default}] "
+        question = f"No provider has that id ({told[1] if told else options.nearest(typed)}). VENDOR:MODEL [{default}] "
 
 
 def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
     config = {"apiKeyEnvar": key} if key else {}
-    named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
+    named = id_.removesuffix(options.PLACEHOLDER)  # any model of the vendor takes the same
     spec = ProviderSpec(id_ if named == id_ else f"{named}any", config=config, origin=Origin(option))
     here, client = Path(), Client(environ={})
     found = with_stand_ins(lambda keys: Binder(Suite(option, env=Environment(keys)), Workspace(here), here, client, {}).provider(spec))

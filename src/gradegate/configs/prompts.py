@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.asking.httpbody import strings
+from gradegate.asking.httpreply import strings
 from gradegate.configs import csvtests, generators
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.toolcalls import CALLS, uniform
+from gradegate.asking.content import CALLS, uniform
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Origin

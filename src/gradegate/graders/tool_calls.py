@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.asking.toolcalls import JsonObject, declared
+from gradegate.asking.content import JsonObject, declared
 from gradegate.files import document
 from gradegate.files.faults import fault
 from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion

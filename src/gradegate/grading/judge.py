@@ -17,7 +17,7 @@ from gradegate.grading.reading import reply as replies_of
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.reply import Circumstances, Keys, Reading
 from gradegate.grading.rubric import Rubric
-from gradegate.http.parallel import gather
+from gradegate.http.client import gather
 from gradegate.replies.question import Question, apart, question
 from gradegate.texts.template import TemplateError, printed
 from gradegate.values.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage

@@ -15,38 +15,27 @@ from typing import Any
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema
 from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.access.hosts import Address, literal
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import deadlines
+from gradegate.http import budget
 from gradegate.http.response import Ask, Response, unpacked
 
 CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
-_UNSENDABLE = (
-    requests.exceptions.InvalidURL,
-    requests.exceptions.InvalidSchema,
-    requests.exceptions.MissingSchema,
-    requests.exceptions.InvalidHeader,
-    UnicodeError,
-)
-
-
+_UNSENDABLE = (InvalidURL, InvalidSchema, MissingSchema, InvalidHeader, UnicodeError)
 # Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
 Look = Callable[[str, "Address | None"], None]
-
-
-def _any(name: str, address: Address | None) -> None:
-    """Whoever it is may be asked."""
 
 
 class Connections:
     """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
 
-    def __init__(self, size: int, environ: Mapping[str, str], look: Look = _any) -> None:
+    def __init__(self, size: int, environ: Mapping[str, str], look: Look) -> None:
         self._session = requests.Session()
         self._session.trust_env = False
         for scheme in ("http://", "https://"):
@@ -61,7 +50,11 @@ class Connections:
         except _UNSENDABLE as e:
             raise ProviderError(f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP) from e
         except _FOREIGN as e:
-            raise ProviderError(f"{ask.host} cannot be reached: {_innermost(e)}", Trouble.UNREACHABLE) from e
+            error: BaseException = e  # the plainest words in the chain: `Connection refused` and not three class names
+            while (inner := error.__cause__ or error.__context__) is not None:
+                error = inner
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
 
     def _send(self, ask: Ask, seconds: float) -> Response:
         started = time.monotonic()
@@ -127,35 +120,21 @@ class _Watched:
             super().send(content)  # type: ignore[misc]
 
     def _tell(self) -> None:
-        call = deadlines.current()
-        if call is not None:
+        if call := budget.current():
             call.uses(self)
-
-
-def _pools(look: Look) -> dict[str, type]:
-    """Pools of connections that tell ``look`` where they lead before anything is sent."""
-
-    class Plain(_Watched, HTTPConnection):
-        pass
-
-    class Secure(_Watched, HTTPSConnection):
-        pass
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    Plain.look = Secure.look = staticmethod(look)
-    return {"http": PlainPool, "https": SecurePool}
 
 
 class Adapter(HTTPAdapter):
     """Hands out connections that can be watched, with a proxy and without."""
 
-    def __init__(self, look: Look = _any, **kwargs: Any) -> None:
-        self._pools = _pools(look)
+    def __init__(self, look: Look, **kwargs: Any) -> None:
+        # Pools of connections that tell ``look`` where they lead before anything is sent.
+        own = {"look": staticmethod(look)}
+        plain, secure = type("Plain", (_Watched, HTTPConnection), own), type("Secure", (_Watched, HTTPSConnection), own)
+        self._pools = {
+            "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
+        }
         super().__init__(**kwargs)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -168,10 +147,3 @@ class Adapter(HTTPAdapter):
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager
-
-
-def _innermost(error: BaseException) -> str:
-    """The plainest words in a chain of wrapped exceptions: ``Connection refused`` and not three class names."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a run may take: requests, dollars and seconds. A request is counted before it is sent, under one lock.
+"""What a run and its calls may take: requests, dollars, seconds. A request is counted before it is sent, under one lock.
 
 Of dollars each request in flight reserves the price of its model's dearest that has ended. Until one has, a model has one
 request in flight, which reserves the dearest price of any model. The last request of a budget is sent alone, so dollars are
@@ -7,19 +7,128 @@ overshot by its price, and by what first requests of a model, and requests deare
 
 from __future__ import annotations
 
+import math
+import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.deadlines import stopped
 from gradegate.values.account import BudgetReport
 from gradegate.values.conversation import Usage
 from gradegate.values.limits import exact
 from gradegate.values.suite import NO_LIMITS, Limits
+
+LOOK_EVERY = 0.25  # seconds
+IDLE_LOOKS = 8  # without a call in flight, after which the thread ends; the next call starts another
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A request in flight, so that another thread can cut its connection. ``deadline`` is of the monotonic clock."""
+
+    deadline: float
+    connection: Any = None  # an object with a `sock`
+    sock: Any = None  # the connection forgets it when the body has no length
+    expired: bool = False
+
+    def uses(self, connection: Any) -> None:
+        """Remember the connection, and its socket while it has one."""
+        self.connection = connection
+        self.sock = getattr(connection, "sock", None)
+
+    def cut(self) -> None:
+        """End the connection from outside: whoever reads from it sees its end."""
+        for sock in {self.sock, getattr(self.connection, "sock", None)} - {None}:
+            with suppress(OSError):  # already closed by the other side
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+_current = threading.local()
+
+
+def current() -> Call | None:
+    """The call of this thread."""
+    return getattr(_current, "call", None)
+
+
+class Deadlines:
+    """The calls in flight, and one thread that cuts those which are late.
+
+    Socket time-outs restart with every byte; only this bounds a server that answers one byte at a time.
+    """
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._calls: set[Call] = set()
+        self._lock = threading.Lock()
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run was stopped."""
+        return self._stopping.is_set()
+
+    @contextmanager
+    def watch(self, deadline: float) -> Iterator[Call]:
+        """The call of this thread, as long as it lasts. Raises ProviderError once the run is stopped."""
+        call = Call(deadline)
+        with self._lock:
+            self._calls.add(call)
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._cut_late_calls, daemon=True, name="deadlines")
+                self._watcher.start()
+        _current.call = call
+        try:
+            if self.stopped:
+                raise stopped()
+            yield call
+        finally:
+            _current.call = None
+            with self._lock:
+                self._calls.discard(call)
+
+    def pause(self, seconds: float) -> None:
+        """Wait between two tries. Raises ProviderError when the run is stopped meanwhile."""
+        if self._stopping.wait(seconds):
+            raise stopped()
+
+    def stop(self) -> None:
+        """Cut every call in flight and refuse further ones."""
+        self._stopping.set()
+        self._cut(math.inf)
+
+    def _cut(self, now: float) -> bool:
+        """Cut the calls whose deadline is before now; whether any is in flight."""
+        with self._lock:
+            calls = list(self._calls)
+        for call in (call for call in calls if call.deadline < now):
+            call.expired = True
+            call.cut()
+        return bool(calls)
+
+    def _cut_late_calls(self) -> None:
+        idle = 0
+        while not self._stopping.wait(LOOK_EVERY):
+            self._cut(time.monotonic())
+            with self._lock:
+                idle = 0 if self._calls else idle + 1
+                if idle > IDLE_LOOKS:
+                    self._watcher = None
+                    return
+        while self._cut(math.inf):  # one that was not yet connected when the run was stopped is cut once it is
+            time.sleep(0.05)
+
+
+def stopped() -> ProviderError:
+    """The error of every call after the run was stopped."""
+    return ProviderError("the run was stopped", Trouble.STOPPED)
+
 
 _LOOK_EVERY = 0.25  # seconds
 
@@ -27,9 +136,7 @@ _LOOK_EVERY = 0.25  # seconds
 def strictest(limits: Iterable[Limits]) -> Limits:
     """What all of them allow: of each limit the lowest that anybody wrote."""
     known = list(limits)
-    calls = [limit.calls for limit in known if limit.calls is not None]
-    dollars = [limit.usd for limit in known if limit.usd is not None]
-    seconds = [limit.seconds for limit in known if limit.seconds is not None]
+    calls, dollars, seconds = ([getattr(it, name) for it in known if getattr(it, name) is not None] for name in ("calls", "usd", "seconds"))
     return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))
 
 

@@ -1,24 +1,32 @@
-"""One HTTP client for providers and GitHub: pooled, retried, bounded in time and size, and stoppable at once."""
+"""One HTTP client for providers and GitHub: pooled, retried, bounded in time and size, and stoppable at once.
+
+The headers of API and config, and the credential field of the provider, which our own code fills, stay apart up to the socket, so that
+whatever else a request holds can be looked at for credentials.
+"""
 
 from __future__ import annotations
 
+import email.utils
 import json
+import math
+import random
 import threading
 import time
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from gradegate.access.hosts import Address
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY
-from gradegate.http import retries
-from gradegate.http.budget import Budget
-from gradegate.http.deadlines import Deadlines, stopped
+from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.guard import Guard
 from gradegate.http.response import Ask, Response
-from gradegate.http.tokens import Tokens
+from gradegate.http.tokens import Minted, Tokens
 from gradegate.replies.question import Replies, current
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.settings import RETRIES, TIMEOUT
@@ -32,6 +40,44 @@ Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
 Waits = Callable[[Response], str]  # where to look for what a response has only begun; empty for one that has ended
 LONGEST_LOOK = 4.0  # seconds between two looks
 NOTHING: Mapping[str, str] = {}
+RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
+# These 429s are about money, not speed: asking again cannot help.
+HOPELESS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"})
+LONGEST_PAUSE = 60.0
+TOO_MANY = 429
+BUSY_SECONDS = 60.0  # the window of most rate limits
+T = TypeVar("T")
+MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
+DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to that host are tried once
+
+
+def passes(answer: Response) -> bool:
+    """Whether asking again may help."""
+    if answer.status != TOO_MANY:
+        return answer.status in RETRIED
+    try:
+        error = json.loads(answer.body)["error"]
+        return not HOPELESS & {error.get("code"), error.get("type")}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return True
+
+
+def wait(answer: Response | ProviderError, pause: float) -> float:
+    """Seconds before the next try: as the host asks, else ``pause``, and longer for a host that is overrun.
+
+    ``retry-after-ms`` has milliseconds, ``Retry-After`` seconds or a date (RFC 9110 section 10.2.3).
+    """
+    headers = answer.headers if isinstance(answer, Response) else NOTHING
+    asked = headers.get("retry-after", "")
+    with suppress(ValueError, TypeError):
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        if asked.replace(".", "", 1).isdigit():
+            return float(asked)
+        if asked:
+            return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time.time())
+    overrun = isinstance(answer, Response) and answer.status == TOO_MANY
+    return (pause * 4 if overrun else pause) * random.uniform(0.5, 1.0)  # jitter, so that workers do not come back in step
 
 
 @dataclass(eq=False)
@@ -56,7 +102,8 @@ class Client:
         self._connections: Connections | None = None
         self._making = threading.Lock()
         self._free = threading.BoundedSemaphore(self.slots)
-        self._hosts = retries.Hosts()
+        self._dead = Counter[str]()  # calls in a row to a host that failed after all retries
+        self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
         self._deadlines = Deadlines()
         self._aside: Client | None = None
 
@@ -93,7 +140,8 @@ class Client:
             if self._connections is None:
                 from gradegate.http.adapter import Connections
 
-                self._connections = Connections(self.slots, self.environ, self._look)
+                # Whichever guard it is by then looks.
+                self._connections = Connections(self.slots, self.environ, lambda *seen: self.guard.check_peer(*seen))  # noqa: PLW0108
             return self._connections
 
     def send(
@@ -152,24 +200,22 @@ class Client:
             looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
             if isinstance(looked, ProviderError) and _is_final(looked):
                 raise looked
-            if isinstance(looked, Response) and not retries.passes(looked):
+            if isinstance(looked, Response) and not passes(looked):
                 response = replace(looked, seconds=seconds + time.monotonic() - started)
         return response
-
-    def _look(self, name: str, address: Address | None) -> None:
-        self.guard.check_peer(name, address)  # whichever guard it is by now
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
         self._deadlines.stop()
         self.budget.stop()
-        aside = self._aside
-        if aside is not None:
-            aside.stop()
+        if self._aside is not None:
+            self._aside.stop()
 
     def _send(self, ask: Ask, deadline: float, model: Hashable = None) -> Response:
-        left = 0 if self._hosts.is_down(ask.host) else self.retries
-        pause = self.first_pause
+        host, pause = ask.host, self.first_pause
+        # One that fails every call, or has said for a minute that it is too busy, is asked once a call.
+        busy = time.monotonic() - self._busy.get(host, math.inf) > BUSY_SECONDS
+        left = 0 if busy or self._dead[host] >= DEAD_AFTER else self.retries
         while True:
             asked = time.monotonic()
             self.budget.take(model)  # each try is a request that may cost
@@ -177,26 +223,21 @@ class Client:
             answer = self._try(ask, deadline)
             if not isinstance(answer, Response) or not 200 <= answer.status < 300:
                 self.budget.spend(NO_USAGE, model=model)
-            if isinstance(answer, Response) and not retries.passes(answer):
-                self._hosts.answered(ask.host)
+            if isinstance(answer, Response) and not passes(answer):
+                self._dead[host] = 0
+                self._busy.pop(host, None)
                 return answer
-            wait = self._wait(answer, ask.host, pause)
-            if left <= 0 or time.monotonic() + wait >= deadline or _is_final(answer):
+            alive = isinstance(answer, Response) and answer.status == TOO_MANY
+            if alive:
+                self._busy.setdefault(host, time.monotonic())
+            seconds = wait(answer, pause)
+            if left <= 0 or time.monotonic() + seconds >= deadline or _is_final(answer):
+                self._dead[host] += not alive
                 if isinstance(answer, ProviderError):
-                    self._hosts.failed(ask.host)
                     raise answer
-                if answer.status != retries.TOO_MANY:  # a host that says so is alive
-                    self._hosts.failed(ask.host)
                 return answer
-            left, pause = left - 1, min(pause * 2, retries.LONGEST_PAUSE)
-            self._deadlines.pause(wait)
-
-    def _wait(self, answer: Response | ProviderError, host: str, pause: float) -> float:
-        if isinstance(answer, ProviderError):
-            return retries.wait(None, pause)
-        if answer.status == retries.TOO_MANY:
-            self._hosts.too_busy(host)
-        return retries.wait(answer, pause)
+            left, pause = left - 1, min(pause * 2, LONGEST_PAUSE)
+            self._deadlines.pause(seconds)
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
         """The response, or why there is none."""
@@ -236,3 +277,56 @@ def _host(url: str) -> str:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError as e:
         raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e
+
+
+def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """The results in order. Every task is run to its end; then the first exception in order is raised."""
+    if len(tasks) < 2:
+        return [task() for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
+
+    with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
+        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]  # where questions are asked is in the context
+        first = tasks[0]()  # the waiting thread does its share
+    return [first, *(task.result() for task in others)]
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """``credential`` is the field with the provider's key; else ``token``, minted at the first request, is its bearer.
+
+    ``plain`` ones win over both.
+    """
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    credential: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: Minted | None = None
+
+    def over(self, more: Mapping[str, str]) -> Headers:
+        """With more plain ones, which win."""
+        return replace(self, plain={**self.plain, **more})
+
+
+def bearer(key: str | None) -> Mapping[str, str]:
+    """The field of a key that is a bearer token; none without a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def send(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> Response:
+    """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
+    token, method = headers.token, "GET" if body is None else "POST"
+    ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
+    if token is None:
+        return ask(credential=headers.credential)
+    taken: list[str] = []
+
+    def sign() -> Mapping[str, str]:
+        taken.append(token.take())
+        return bearer(taken[-1])
+
+    answer = ask(credential=sign)
+    if taken and answer.status == 401 and token.refused(taken[-1]):
+        answer = ask(credential=sign)
+    if taken and 200 <= answer.status < 300:
+        token.accepted(taken[-1])
+    return answer

@@ -28,22 +28,14 @@ class Token:
 Mint = Callable[[], Token]
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters."""
-
-    text: str = field(repr=False)
-    renewed: float
-    ends: float
-
-
 class Minted:
     """The token of one account. Any number of threads take it; one of them mints, the others wait or take the one before."""
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
         self._minting = threading.Lock()
-        self._held: _Held | None = None
+        # A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters.
+        self._held: tuple[str, float, float] | None = None
         self._accepted = ""  # the last token that was answered
         self._failure: ProviderError | None = None
         self._failed = -math.inf  # when
@@ -51,22 +43,21 @@ class Minted:
 
     def take(self) -> str:
         """A token that has not ended. Raises ProviderError where none can be minted."""
-        held, now = self._held, time.monotonic()
-        if held is not None and now < held.renewed:
-            return held.text
-        usable = held.text if held is not None and now < held.ends else ""
-        if not self._minting.acquire(blocking=not usable):
-            return usable
+        (text, renewed, ends), now = self._held or ("", 0.0, 0.0), time.monotonic()
+        if text and now < renewed:
+            return text
+        if not self._minting.acquire(blocking=not text or now >= ends):
+            return text
         try:
-            held, now = self._held, time.monotonic()
-            if held is not None and now < held.renewed:  # another thread was first
-                return held.text
+            (text, renewed, ends), now = self._held or ("", 0.0, 0.0), time.monotonic()
+            if text and now < renewed:  # another thread was first
+                return text
             try:
                 return self._minted(now)
             except ProviderError:
-                if held is None or now >= held.ends:
+                if not text or now >= ends:
                     raise
-                return held.text
+                return text
         finally:
             self._minting.release()
 
@@ -79,8 +70,7 @@ class Minted:
 
         One that was refused from the start is not too old: another would be refused as well.
         """
-        held = self._held
-        if held is not None and held.text == text:
+        if self._held is not None and self._held[0] == text:
             if self._accepted != text:
                 return False
             self._held = None
@@ -99,7 +89,7 @@ class Minted:
         remember(token.text)
         life = min(token.seconds, LONGEST)
         self._failure, self._failures = None, 0
-        self._held = _Held(token.text, now + life * RENEWED, now + life)  # from when it was asked for
+        self._held = (token.text, now + life * RENEWED, now + life)  # from when it was asked for
         return token.text
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
+from gradegate.asking.content import DECLARING, declared
+from gradegate.asking.options import PLACEHOLDER
 from gradegate.asking.provider import Label, Provider, Setting, beside, serving
-from gradegate.asking.toolcalls import DECLARING, declared
-from gradegate.asking.unknown_ids import PLACEHOLDER
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.kinds import runs_code

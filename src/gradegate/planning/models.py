@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from gradegate.asking import unknown_ids
+from gradegate.asking import options
 from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.content import declared
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
-from gradegate.asking.toolcalls import declared
 from gradegate.errors import ConfigError, Mistake, ProviderError
 from gradegate.files.document import to_json
 from gradegate.files.kinds import runs_code
@@ -41,21 +41,21 @@ def behind(spec: ProviderSpec) -> ProviderSpec:
         return spec
     vendor, kind, model = rest
     whole = f"{vendor}:{model}" if kind == "chat" and PROVIDERS.find(vendor) else ":".join(rest)
-    renamed = NOTHING if vendor in ("google", "vertex") else unknown_ids.ADALINE  # Google names them so itself
+    renamed = NOTHING if vendor in ("google", "vertex") else options.ADALINE  # Google names them so itself
     config = {renamed.get(name, name): value for name, value in spec.config.items()}
     return replace(spec, id=whole, label=spec.name, config=config)
 
 
 def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
     """What makes a provider of that id, and the model's name in it. Raises ConfigError where nothing does."""
-    unknown_ids.check(spec)
+    options.check_id(spec)
     parts = split_id(spec.id)
     build = PROVIDERS.find(parts[0]) if parts else None
     if parts is not None and build is not None:
         return build, parts[1]
     if runs_code(spec.id):
         raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
-    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
+    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
 
 
 # --- graders ------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
         parts = split_id(behind(spec).id)
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
         if parts is None and not runs_code(spec.id):
-            yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
+            yield Mistake(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
         elif kinds and kind not in kinds:
             what = f"`{spec.id}` is set for the kind {kind}, but is of the kind {' or '.join(kinds)}"
             yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")

@@ -18,7 +18,7 @@ from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
 from gradegate.asking.wire import base_url, need_model, own_headers, post
-from gradegate.http.headers import Headers
+from gradegate.http.client import Headers
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 TOKENS, EXCHANGES = "oauth-2025-04-20", "oidc-federation-2026-04-01"  # betas that calls and exchanges name
@@ -43,6 +43,7 @@ FEDERATION = Federation(
 )
 
 
+@PROVIDERS.register("anthropic:messages", "anthropic")
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
@@ -67,6 +68,3 @@ class Anthropic(ChatModel):
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
         return post(self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body)
-
-
-PROVIDERS.register("anthropic:messages", "anthropic")(Anthropic)

@@ -16,15 +16,14 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import SENT, Completions, reasons
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members, objects, picked
 from gradegate.asking.wire import ACCESS, FILTER_CODES, Model, base_url, count, need_model, one_text, own_headers, part_of, post, words
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers
+from gradegate.http.client import Headers
 from gradegate.http.response import Response
 from gradegate.values.conversation import Reply, Request, Usage
 
@@ -52,44 +51,44 @@ FEDERATION = Federation(
 )
 _RUN = ("temperature", "top_p", "tool_resources", "tool_choice", "tools", "instructions")
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
-_IN_ID = ("deployment_id",)  # what the id says, where it says it
 
 
+@PROVIDERS.register("azure:chat", "azureopenai:chat")
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
     siblings: Mapping[str, str] = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
-    in_id = _IN_ID
+    in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         config, deployment = setting.spec.config, _deployment(setting)
-        reasoning = bool(config.get("isReasoningModel")) or reasons(deployment)
-        url = _url(setting, deployment, "chat/completions")
-        shape = Completions(deployment, config, reasoning=reasoning)
-        super().__init__(setting, shape, url, _headers(setting), deployment)
+        shape = Completions(deployment, config, reasoning=bool(config.get("isReasoningModel")) or reasons(deployment))
+        super().__init__(setting, shape, _url(setting, deployment, "chat/completions"), _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
-        return _priced_as(self._config, response)
+        """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
+        return str(self._config.get("modelName") or response.get("model") or "")
 
 
+@PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")
 class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
-    in_id = _IN_ID
+    in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
-        url = _url(setting, deployment, "embeddings")
-        super().__init__(setting, url, _headers(setting), deployment)
+        super().__init__(setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
-        return _priced_as(self._config, response)
+        return str(self._config.get("modelName") or response.get("model") or "")
 
 
+@PROVIDERS.register("azure:assistant", "azureopenai:assistant")
 class AzureAssistant(Model):
     """An assistant: a thread for each prompt, with one run."""
 
@@ -136,19 +135,18 @@ class AzureAssistant(Model):
 
 def _blocks(said: JsonObject, steps: JsonObject, host: str) -> str:
     """What user, tools and assistant said, as promptfoo shows it. Raises ProviderError where the assistant said nothing."""
-    messages = sorted(objects(said.get("data")), key=lambda message: count(message.get("created_at")))
-    talk = {role: [_content(message) for message in messages if message.get("role") == role] for role in ("user", "assistant")}
+    talk: dict[str, list[str]] = {"user": [], "assistant": []}
+    for message in sorted(objects(said.get("data")), key=lambda message: count(message.get("created_at"))):
+        parts = objects(message.get("content"))
+        texts = (
+            str(members(it.get("text")).get("value", "")) if it.get("type") == "text" else f"<{it.get('type')} output>" for it in parts
+        )
+        talk.setdefault(str(message.get("role")), []).append("\n".join(texts))
     if not "".join(talk["assistant"]).strip():
         raise ProviderError(f"{host} answered without a message of the assistant")
     calls = [call for step in objects(steps.get("data")) for call in objects(members(step.get("step_details")).get("tool_calls"))]
     blocks = [f"[User] {text}" for text in talk["user"][:1]] + [line for call in calls for line in _call(call)]
     return "\n\n".join([*blocks, *(f"[Assistant] {text}" for text in talk["assistant"])]).strip()
-
-
-def _content(message: JsonObject) -> str:
-    parts = objects(message.get("content"))
-    texts = (str(members(it.get("text")).get("value", "")) if it.get("type") == "text" else f"<{it.get('type')} output>" for it in parts)
-    return "\n".join(texts)
 
 
 def _call(call: JsonObject) -> list[str]:
@@ -199,13 +197,3 @@ def _base(setting: Setting) -> str:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise setting.mistake(f"no host for `{setting.spec.id}`", cure, _HOSTS[0])
     return base_url(setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://"))
-
-
-def _priced_as(config: JsonObject, response: JsonObject) -> str:
-    """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
-    return str(config.get("modelName") or response.get("model") or "")
-
-
-PROVIDERS.register("azure:assistant", "azureopenai:assistant")(AzureAssistant)
-PROVIDERS.register("azure:chat", "azureopenai:chat")(AzureChat)
-PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")(AzureEmbeddings)

@@ -16,16 +16,14 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_headers, signed_key
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.converse import OPTIONS, Converse
-from gradegate.asking.endpoint import REGION
+from gradegate.asking.chatmodel import CHAT, REGION, ChatModel
+from gradegate.asking.converse import OPTIONS, SECONDS, Converse, Credentials, signed_headers, signed_key
 from gradegate.asking.identity import strayed
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
 from gradegate.values.conversation import Reply, Request, Usage
 
@@ -33,7 +31,6 @@ _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 _REGIONS = ("AWS_BEDROCK_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
 _ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
-_DEFAULT = "us-east-1"
 VENDOR = Vendor(
     (_KEY, _ACCESS, _SECRET, _SESSION),
     addresses=_ADDRESSES,
@@ -47,6 +44,7 @@ _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 
 
+@PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")
 class Bedrock(ChatModel):
     """A model at ``https://bedrock-runtime.{region}.amazonaws.com/model/{model}/converse``."""
 
@@ -67,8 +65,9 @@ class Bedrock(ChatModel):
         config = setting.spec.config
         model = need_model(setting, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
-            cure = "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
-            raise setting.mistake(f"Converse does not serve `{model}`", cure)
+            raise setting.mistake(
+                f"Converse does not serve `{model}`", "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
+            )
         region = _region(setting)
         given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
@@ -76,9 +75,16 @@ class Bedrock(ChatModel):
         super().__init__(setting, Converse(model, config), url, _headers(setting, url, region), model)
 
     def _priced_as(self, response: JsonObject) -> str:
-        return priced_as(self._model)
+        """The name in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
+        bare = _VERSION.sub("", self._model.rpartition("/")[2])
+        place, dot, rest = bare.partition(".")
+        placed = dot and place in _PLACES
+        rest = rest if placed else bare
+        names = (f"{'global' if placed and place == 'global' else 'regional'}.{rest}", rest)
+        return next((name for name in names if price(name)), bare)
 
 
+@PROVIDERS.register("bedrock:kb")
 class KnowledgeBase(Model):
     """A knowledge base that retrieves and has a model answer, at ``https://bedrock-agent-runtime.{region}.amazonaws.com``.
 
@@ -110,19 +116,6 @@ class KnowledgeBase(Model):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": self._asked(request)}).encode()
-        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
-        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
-        if not 200 <= answer.status < 300:
-            raise refusal(answer)
-        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
-        text = members(response.get("output")).get("text")
-        if not isinstance(text, str):
-            raise ProviderError(f"{answer.host} answered without a text")
-        stopped = response.get("guardrailAction") == "INTERVENED"
-        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
-
-    def _asked(self, request: Request) -> JsonObject:
         config = {**self._config, **request.options}
         names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
         inference = {ours: config[name] for name, ours in names.items() if config.get(name) is not None}
@@ -135,23 +128,24 @@ class KnowledgeBase(Model):
         base |= {"generationConfiguration": generation} if generation else {}
         if config.get("numberOfResults") is not None:
             base["retrievalConfiguration"] = {"vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}}
-        return {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
+        about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
+        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}).encode()
+        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
+        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
+        if not 200 <= answer.status < 300:
+            raise refusal(answer)
+        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
+        text = members(response.get("output")).get("text")
+        if not isinstance(text, str):
+            raise ProviderError(f"{answer.host} answered without a text")
+        stopped = response.get("guardrailAction") == "INTERVENED"
+        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
 
 
 def _region(setting: Setting) -> str:
-    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
+    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1").strip()
     must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
-
-
-def priced_as(model: str) -> str:
-    """The name of a model in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
-    bare = _VERSION.sub("", model.rpartition("/")[2])
-    place, dot, rest = bare.partition(".")
-    placed = dot and place in _PLACES
-    worldwide = placed and place == "global"
-    rest = rest if placed else bare
-    return next((name for name in (f"{'global' if worldwide else 'regional'}.{rest}", rest) if price(name)), bare)
 
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:
@@ -184,7 +178,3 @@ def _credentials(setting: Setting, instead: str = "") -> Credentials:
         lacking = _SECRET if access else _ACCESS
         raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
     return Credentials(access, secret_key, session)
-
-
-PROVIDERS.register("bedrock:kb")(KnowledgeBase)
-PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")(Bedrock)

@@ -6,6 +6,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.values.conversation import Reply, Request, Usage
 
 
+@PROVIDERS.register("echo")
 class Echo(Provider):
     """The answer is the prompt."""
 
@@ -19,6 +20,3 @@ class Echo(Provider):
     def complete(self, request: Request) -> Reply:
         """Never fails."""
         return Reply(request.prompt or request.messages[-1].content, Usage(calls=1))
-
-
-PROVIDERS.register("echo")(Echo)

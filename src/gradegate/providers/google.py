@@ -11,13 +11,12 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.embeddings import Embeddings
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.gemini import OPTIONS, Gemini
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import JsonObject, members, picked
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers, rows
-from gradegate.http.headers import Headers
+from gradegate.http.client import Headers
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
@@ -26,6 +25,7 @@ _VENDOR = Vendor(_KEYS, (_HOST,), (*_BASES, "GOOGLE_API_HOST"))
 _EMBEDDING = ("taskType", "outputDimensionality", "title")
 
 
+@PROVIDERS.register("google")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
@@ -35,10 +35,10 @@ class Google(ChatModel):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "google:MODEL").removeprefix("models/")
-        url = f"{_root(setting)}/models/{quote(model, safe='')}:generateContent"
-        super().__init__(setting, Gemini(setting.spec.config), url, _headers(setting), model)
+        super().__init__(setting, Gemini(setting.spec.config), *_place(setting, model, "generateContent"), model)
 
 
+@PROVIDERS.register("google:embedding", "google:embeddings")
 class GoogleEmbeddings(Embeddings):
     """An embedding model at ``{base}/models/{model}:batchEmbedContents``."""
 
@@ -48,8 +48,7 @@ class GoogleEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "google:embedding:MODEL").removeprefix("models/")
-        url = f"{_root(setting)}/models/{quote(model, safe='')}:batchEmbedContents"
-        super().__init__(setting, url, _headers(setting), model)
+        super().__init__(setting, *_place(setting, model, "batchEmbedContents"), model)
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         more = {**picked(self._config, _EMBEDDING), **(self._config.get("passthrough") or {})}
@@ -61,17 +60,11 @@ class GoogleEmbeddings(Embeddings):
         return found, members(response.get("usageMetadata")).get("promptTokenCount")
 
 
-def _headers(setting: Setting) -> Headers:
-    return Headers(own_headers(setting.spec.config), {"x-goog-api-key": need_key(setting, *_KEYS)})
-
-
-def _root(setting: Setting) -> str:
-    """The address with the version of the API. Raises ConfigError."""
+def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
+    """The address with the version of the API, and the key. Raises ConfigError."""
     config, env = setting.spec.config, setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}")
-    return base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{config.get('apiVersion') or 'v1beta'}"
-
-
-PROVIDERS.register("google")(Google)
-PROVIDERS.register("google:embedding", "google:embeddings")(GoogleEmbeddings)
+    root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{config.get('apiVersion') or 'v1beta'}"
+    url = f"{root}/models/{quote(model, safe='')}:{task}"
+    return url, Headers(own_headers(config), {"x-goog-api-key": need_key(setting, *_KEYS)})

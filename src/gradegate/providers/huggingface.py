@@ -16,7 +16,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import members, picked
 from gradegate.asking.wire import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Reply, Request, Usage
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
@@ -49,6 +49,7 @@ class _Model(Provider):
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 
+@PROVIDERS.register("huggingface:text-classification", "hf:text-classification")
 class HuggingFaceClassification(_Model):
     """A text classification model: labels with scores."""
 
@@ -65,6 +66,7 @@ class HuggingFaceClassification(_Model):
         return labels(answer if isinstance(answer, list) else None, self.host), usage
 
 
+@PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")
 class HuggingFaceEmbeddings(_Model):
     """A feature extraction model; one request for all texts."""
 
@@ -76,18 +78,16 @@ class HuggingFaceEmbeddings(_Model):
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
         answer, usage = self._asked({"inputs": list(texts), **options})
-        return [self._pooled(row) for row in rows(answer, self.host, len(texts))], usage
-
-    def _pooled(self, row: Any) -> list[float]:
-        """A vector for the text; a model that gives one for each token leaves the choice to the user."""
-        if isinstance(row, list) and row and isinstance(row[0], list):
-            if len(row) > 1:
-                what = f"{self.host} gave a vector for each token; use a model for sentence embeddings"
-                raise ProviderError(what, Trouble.SETUP)
-            row = row[0]
-        return vector(row, self.host)
+        vectors = []
+        for row in rows(answer, self.host, len(texts)):
+            nested = isinstance(row, list) and row and isinstance(row[0], list)
+            if nested and len(row) > 1:  # which of them to take is the user's choice
+                raise ProviderError(f"{self.host} gave a vector for each token; use a model for sentence embeddings", Trouble.SETUP)
+            vectors.append(vector(row[0] if nested else row, self.host))
+        return vectors, usage
 
 
+@PROVIDERS.register("huggingface:token-classification", "hf:token-classification")
 class HuggingFaceTokens(_Model):
     """A token classification model: of each kind of entity the highest score."""
 
@@ -106,6 +106,7 @@ class HuggingFaceTokens(_Model):
         return found, usage
 
 
+@PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")
 class HuggingFaceSimilarity(_Model):
     """A sentence similarity model, which compares the answer with a text and gives no vectors."""
 
@@ -123,6 +124,7 @@ class HuggingFaceSimilarity(_Model):
         return similarity, usage
 
 
+@PROVIDERS.register("huggingface:text-generation", "hf:text-generation")
 class HuggingFaceText(_Model):
     """A text generation model, which takes no messages; with ``chatCompletion`` it is a chat model."""
 
@@ -139,15 +141,7 @@ class HuggingFaceText(_Model):
         """Raises ProviderError."""
         parameters = {"return_full_text": False, **picked({**self._config, **request.options}, _TEXT)}
         answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
-        row = answer[0] if isinstance(answer, list) and answer else answer
-        text = row.get("generated_text") if isinstance(row, dict) else None
+        text = members(answer[0] if isinstance(answer, list) and answer else answer).get("generated_text")
         if not isinstance(text, str):
             raise ProviderError(f"{self.host} answered without a text")
         return Reply(text, usage)
-
-
-PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)
-PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")(HuggingFaceEmbeddings)
-PROVIDERS.register("huggingface:token-classification", "hf:token-classification")(HuggingFaceTokens)
-PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")(HuggingFaceSimilarity)
-PROVIDERS.register("huggingface:text-generation", "hf:text-generation")(HuggingFaceText)

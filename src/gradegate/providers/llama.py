@@ -11,7 +11,7 @@ from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import picked
 from gradegate.asking.wire import Model, base_url, count, one_text, own_headers
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Reply, Request, Usage
 
 SENT = tuple(
@@ -20,6 +20,7 @@ SENT = tuple(
 )
 
 
+@PROVIDERS.register("llama")
 class Llama(Model):
     """The model that the server has, at ``{base}/completion``."""
 
@@ -42,6 +43,3 @@ class Llama(Model):
         cut = answer.get("stop_type") == "limit" or answer.get("stopped_limit") is True or answer.get("truncated") is True
         usage = Usage(1, count(answer.get("tokens_evaluated")), count(answer.get("tokens_predicted")), seconds=seconds)
         return Reply(text, usage, "length" if cut else "unfinished" if answer.get("stop") is False else "stop")
-
-
-PROVIDERS.register("llama")(Llama)

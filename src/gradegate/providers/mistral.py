@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
 from gradegate.asking.completions import Completions
-from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.http.headers import Headers, bearer
+from gradegate.asking.wire import ACCESS, PRICES, need_key, need_model, own_headers, place
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Request
 
 _VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"))
@@ -35,6 +34,7 @@ class _Completions(Completions):
         return body
 
 
+@PROVIDERS.register("mistral", "mistral:chat")
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
@@ -47,9 +47,10 @@ class MistralChat(ChatModel):
         if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
         shape = _Completions(model, setting.spec.config, SENT)
-        super().__init__(setting, shape, f"{_base(setting)}/chat/completions", _headers(setting), model)
+        super().__init__(setting, shape, *_place(setting, "chat/completions"), model)
 
 
+@PROVIDERS.register("mistral:embeddings", "mistral:embedding")
 class MistralEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
@@ -60,20 +61,9 @@ class MistralEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "mistral:embeddings:mistral-embed")
-        super().__init__(setting, f"{_base(setting)}/embeddings", _headers(setting), model)
+        super().__init__(setting, *_place(setting, "embeddings"), model)
 
 
-def _base(setting: Setting) -> str:
-    config, env = setting.spec.config, setting.env
-    host, base = config.get("apiHost"), config.get("apiBaseUrl")
-    if not host and not base:
-        host, base = env.get("MISTRAL_API_HOST"), env.get("MISTRAL_API_BASE_URL")
-    return base_url(setting, f"https://{host}/v1" if host else base or "https://api.mistral.ai/v1")
-
-
-def _headers(setting: Setting) -> Headers:
-    return Headers(own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY")))
-
-
-PROVIDERS.register("mistral", "mistral:chat")(MistralChat)
-PROVIDERS.register("mistral:embeddings", "mistral:embedding")(MistralEmbeddings)
+def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+    url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
+    return f"{url}/{task}", Headers(own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY")))

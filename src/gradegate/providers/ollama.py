@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import ChatModel, Embeddings
 from gradegate.asking.content import Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.embeddings import Embeddings
-from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
+from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Image, Request, Usage
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
@@ -38,8 +36,11 @@ class OllamaChat(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        structure = Structure(Way(lambda schema: {"format": schema}, "schema"))
-        super().__init__(config, structure, Temperature(config, taken=False))
+        super().__init__(config, heats=False)
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """The schema itself."""
+        return (({"format": schema}, "schema"),)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
@@ -72,31 +73,27 @@ class OllamaChat(Shape):
         return response.get("prompt_eval_count"), response.get("eval_count")
 
 
+@PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")
 class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
     options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens", "structured")
     bounded = False
     vendor = _VENDOR
+    rates = (0.0, 0.0)  # nobody charges for it
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:chat:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
-        url = f"{_base(setting)}/api/chat"
-        shape = OllamaChat(model, setting.spec.config)
-        super().__init__(setting, shape, url, _headers(setting), model)
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Nobody charges for it."""
-        return 0.0, 0.0
+        super().__init__(setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model)
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         read, wrote = self._shape.tokens(response)
         return Usage(1, count(read), count(wrote), seconds=seconds)
 
 
+@PROVIDERS.register("ollama:embeddings", "ollama:embedding")
 class OllamaEmbeddings(Embeddings):
     """An embedding model at ``{base}/api/embed``."""
 
@@ -107,7 +104,7 @@ class OllamaEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:embeddings:MODEL")
-        super().__init__(setting, f"{_base(setting)}/api/embed", _headers(setting), model)
+        super().__init__(setting, *_place(setting, "embed"), model)
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
@@ -120,14 +117,11 @@ class OllamaEmbeddings(Embeddings):
         return Usage(1, count(tokens), seconds=seconds)
 
 
-def _base(setting: Setting) -> str:
-    written = setting.spec.config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL")
-    return base_url(setting, written or "http://localhost:11434")
-
-
-def _headers(setting: Setting) -> Headers:
+def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+    config = setting.spec.config
+    base = base_url(setting, config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434")
     key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
-    return Headers(own_headers(setting.spec.config), bearer(key))
+    return f"{base}/api/{task}", Headers(own_headers(config), bearer(key))
 
 
 def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
@@ -146,7 +140,3 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
             **({"images": [image[1] for image in encoded if image]} if encoded else {}),
             **({"tool_calls": calls} if calls else {}),
         }
-
-
-PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")(Ollama)
-PROVIDERS.register("ollama:embeddings", "ollama:embedding")(OllamaEmbeddings)

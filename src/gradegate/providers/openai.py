@@ -8,22 +8,37 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from gradegate.asking import completions, responses
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.completions import Completions
-from gradegate.asking.embeddings import Embeddings
-from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
-from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.responses import Responses
-from gradegate.asking.wire import Model, need_model
+from gradegate.access.hosts import Vendor
+from gradegate.asking import completions
+from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
+from gradegate.asking.completions import Completions, Responses
+from gradegate.asking.identity import EXCHANGE, JWT, Federation
+from gradegate.asking.provider import PROVIDERS, Setting, secret
+from gradegate.asking.wire import Model, need_model, own_headers, place
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Usage
 
+_KEYS, _HOST, _BASES = ("OPENAI_API_KEY",), "OPENAI_API_HOST", ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL")
+_IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
+VENDOR = Vendor(_KEYS, ("api.openai.com",), (_HOST, *_BASES), ids=tuple(_IDS.values()))
+# https://developers.openai.com/api/reference/workload-identity-federation
+FEDERATION = Federation(
+    "OpenAI",
+    "https://auth.openai.com/oauth/token",
+    Vendor(hosts=VENDOR.hosts),
+    {"grant_type": EXCHANGE, "subject_token_type": JWT},
+    subject="subject_token",
+    ids=_IDS,
+    audience="https://api.openai.com/v1",
+    audience_variable="OPENAI_IDENTITY_AUDIENCE",
+)
+ACCESS = "model apiKey apiKeyEnvar apiKeyRequired apiHost apiBaseUrl organization headers passthrough".split()
 SIBLINGS = {"embedding": "openai:embedding:text-embedding-3-large", "moderation": "openai:moderation:omni-moderation-latest"}
 
 
+@PROVIDERS.register("openai:chat", "openai")
 class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
@@ -33,23 +48,23 @@ class OpenAiChat(ChatModel):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
-        url, shape = base(setting), Completions(model, setting.spec.config)
-        super().__init__(setting, shape, f"{url}/chat/completions", headers(setting, url), model)
+        super().__init__(setting, Completions(model, setting.spec.config), *_place(setting, "chat/completions"), model)
 
 
+@PROVIDERS.register("openai:responses")
 class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
     siblings = SIBLINGS
-    options = (*responses.SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    options = (*completions.RESPONSES_SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
-        url, shape = base(setting), Responses(model, setting.spec.config)
-        super().__init__(setting, shape, f"{url}/responses", headers(setting, url), model)
+        super().__init__(setting, Responses(model, setting.spec.config), *_place(setting, "responses"), model)
 
 
+@PROVIDERS.register("openai:embeddings", "openai:embedding")
 class OpenAiEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
@@ -58,25 +73,21 @@ class OpenAiEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:embeddings:MODEL")
-        url = base(setting)
-        super().__init__(setting, f"{url}/embeddings", headers(setting, url), model)
+        super().__init__(setting, *_place(setting, "embeddings"), model)
 
 
+@PROVIDERS.register("openai:moderation")
 class OpenAiModeration(Model):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
+    rates = (0.0, 0.0)  # its use is free of charge
     options = tuple(ACCESS)
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        url, model = base(setting), setting.model or str(setting.spec.config.get("model") or "omni-moderation-latest")
-        super().__init__(setting, f"{url}/moderations", headers(setting, url), model)
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Its use is free of charge."""
-        return 0.0, 0.0
+        model = setting.model or str(setting.spec.config.get("model") or "omni-moderation-latest")
+        super().__init__(setting, *_place(setting, "moderations"), model)
 
     def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
@@ -85,18 +96,21 @@ class OpenAiModeration(Model):
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)
-        return [name for result in results for name in self._flags(result)], Usage(1, seconds=seconds)
+        flags: list[str] = []
+        for result in results:
+            categories = result.get("categories") if isinstance(result, Mapping) else None
+            # `illicit` is null for models that do not know it
+            if not isinstance(categories, Mapping) or any(not isinstance(v, bool | None) for v in categories.values()):
+                raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
+            flags += [name for name, flagged in categories.items() if flagged] or (["flagged"] if result.get("flagged") else [])
+        return flags, Usage(1, seconds=seconds)
 
-    def _flags(self, result: Any) -> Sequence[str]:
-        categories = result.get("categories") if isinstance(result, Mapping) else None
-        # `illicit` is null for models that do not know it
-        if not isinstance(categories, Mapping) or any(not isinstance(v, bool | None) for v in categories.values()):
-            raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
-        flags = [name for name, flagged in categories.items() if flagged]
-        return flags or (["flagged"] if result.get("flagged") else [])
 
-
-PROVIDERS.register("openai:chat", "openai")(OpenAiChat)
-PROVIDERS.register("openai:responses")(OpenAiResponses)
-PROVIDERS.register("openai:embeddings", "openai:embedding")(OpenAiEmbeddings)
-PROVIDERS.register("openai:moderation")(OpenAiModeration)
+def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+    """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
+    url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.spec.config
+    key = secret(setting, *_KEYS)
+    token = None if key else FEDERATION.token(setting, url, _KEYS, needed="://api.openai.com/" in f"{url}/")
+    organization = config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
+    plain = {"OpenAI-Organization": str(organization)} if organization else {}
+    return f"{url}/{task}", Headers({**plain, **own_headers(config)}, bearer(key), token)

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.shape import members
 from gradegate.asking.wire import is_number
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
@@ -34,14 +35,19 @@ class _Code(Provider):
     sees = True
     names_model = False
     replies_from = "program"
+    rates = None  # what the code spends is not known before it says so
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         self._config = setting.spec.config
         self._options = {"id": setting.spec.id, "label": setting.spec.label, "config": dict(self._config)}
-        self._seconds = _milliseconds(setting, "timeout")
-        self._workers = _workers(setting)
+        most, workers = setting.spec.config.get("timeout"), setting.spec.config.get("workers", 0)
+        if most is not None and (not is_number(most) or most <= 0):
+            raise setting.mistake(f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds")
+        if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= 100:
+            raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
+        self._seconds, self._workers = None if most is None else float(most) / 1000, workers
         # The variables that the config gives the code: literals, and what the workflow named.
         spec, env, named = setting.spec, setting.env, pool.leave().named
         given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
@@ -52,21 +58,30 @@ class _Code(Provider):
             raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
         self._env = tuple(sorted(given.items()))
 
-    @property
-    def rates(self) -> tuple[float, float] | None:
-        """What the code spends is not known before it says so."""
-        return None
-
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        prompt = _prompt(request)
+        # The prompt as text; a conversation, or a grader's messages, as JSON of the messages.
+        written = [said.written or {"role": said.role, "content": said.content} for said in request.messages]
+        alone = len(request.messages) == 1
+        prompt = request.prompt if request.prompt and (alone or chat.parse(request.prompt)) else ""
+        prompt = prompt or (request.messages[0].content if alone else to_json(written))
         context = {
             "vars": request.vars,
             "prompt": {"raw": prompt, "label": ""},
             "test": {"vars": request.vars},
             "messages": [{"role": said.role, "content": said.content} for said in request.messages],
         }
-        return self._reply(*self._timed(lambda: self._asked([prompt, self._options, context])))
+        said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
+        output = self._result(said, "output")
+        if output is None:
+            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
+        metadata = said.get("metadata")
+        if metadata and len(to_json(metadata)) > _METADATA:
+            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
+        kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
+        kept |= {} if isinstance(output, str) else {IS_DATA: True}
+        text, ended = output if isinstance(output, str) else to_json(output), said.get("finishReason")
+        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
 
     def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
         """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
@@ -81,19 +96,6 @@ class _Code(Provider):
         """What the code makes of prompt, options and context. Raises Failed."""
         raise NotImplementedError
 
-    def _reply(self, said: Any, seconds: float) -> Reply:
-        found = self._result(said, "output")
-        if found is None:
-            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
-        metadata = said.get("metadata")
-        if metadata and len(to_json(metadata)) > _METADATA:
-            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
-        kept = {str(name): value for name, value in metadata.items() if name not in _OWN} if isinstance(metadata, Mapping) else {}
-        text = found if isinstance(found, str) else to_json(found)
-        kept |= {} if isinstance(found, str) else {IS_DATA: True}
-        ended = said.get("finishReason")
-        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
-
     def _result(self, said: Any, key: str) -> Any:
         """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
         if isinstance(said, Mapping) and said.get("error"):
@@ -107,6 +109,7 @@ class _Code(Provider):
 _METHODS = {"call_api": "callApi", "call_embedding_api": "callEmbeddingApi", "call_classification_api": "callClassificationApi"}
 
 
+@PROVIDERS.register("file", "python", "javascript")
 class File(_Code):
     """A function of a Python file, ``call_api`` where none is named, or a class of a JavaScript file with ``callApi``."""
 
@@ -157,6 +160,7 @@ class File(_Code):
         return pool.call(self._program, [prompt, *context], "target", _METHODS[default], more=more, **about)
 
 
+@PROVIDERS.register("exec")
 class Command(_Code):
     """A program whose standard output is the answer."""
 
@@ -178,47 +182,16 @@ class Command(_Code):
         return {"output": output}
 
 
-def _prompt(request: Request) -> str:
-    """The prompt as text; a conversation, or a grader's messages, as JSON of the messages."""
-    if request.prompt and (len(request.messages) == 1 or chat.parse(request.prompt)):
-        return request.prompt
-    if len(request.messages) == 1:
-        return request.messages[0].content
-    return to_json([said.written or {"role": said.role, "content": said.content} for said in request.messages])
-
-
 def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
-    told = said.get("tokenUsage") if isinstance(said, Mapping) else None
-    told = told if isinstance(told, Mapping) else {}
+    said = members(said)
+    told = members(said.get("tokenUsage"))
     completion, total = _count(told.get("completion")), _count(told.get("total"))
     prompt = _count(told.get("prompt")) or max(0, total - completion)
-    cost = said.get("cost") if isinstance(said, Mapping) else None
-    price = float(cost) if is_number(cost) and cost is not None and cost >= 0 else None
-    return Usage(
-        calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=price or 0.0, unpriced=int(price is None), seconds=seconds
-    )
+    cost: Any = said.get("cost")
+    price = float(cost) if is_number(cost) and cost >= 0 else None
+    return Usage(1, prompt, completion, price or 0.0, int(price is None), seconds)
 
 
 def _count(value: Any) -> int:
     return int(value) if is_number(value) and 0 <= value < 1e12 else 0
-
-
-def _milliseconds(setting: Setting, name: str) -> float | None:
-    written = setting.spec.config.get(name)
-    if written is None:
-        return None
-    if not is_number(written) or written <= 0:
-        raise setting.mistake(f"`{name}` of `{setting.spec.id}` is no time", "give milliseconds")
-    return float(written) / 1000
-
-
-def _workers(setting: Setting) -> int:
-    written = setting.spec.config.get("workers", 0)
-    if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
-        raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
-    return written
-
-
-PROVIDERS.register("file", "python", "javascript")(File)
-PROVIDERS.register("exec")(Command)

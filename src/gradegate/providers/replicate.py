@@ -15,16 +15,16 @@ from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import members
 from gradegate.asking.wire import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
 from gradegate.errors import ProviderError
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.http.response import Response
 from gradegate.values.conversation import Message, Reply, Request, Usage
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
 _OURS = ("apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "prompt")
 _INPUT = tuple("system_prompt max_length max_new_tokens max_tokens temperature top_p top_k repetition_penalty stop_sequences seed".split())
-_WAIT = {"Prefer": "wait=60"}
 
 
+@PROVIDERS.register("replicate")
 class Replicate(Model):
     """A model or a version of one; whatever its config has beside our own options goes into its input."""
 
@@ -40,7 +40,7 @@ class Replicate(Model):
         self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
         name, _, self._version = model.partition(":")
         url = f"{self._base}/predictions" if self._version else f"{self._base}/models/{name}/predictions"
-        headers = Headers({**_WAIT, **own_headers(config)}, bearer(need_key(setting, *_KEYS)))
+        headers = Headers({"Prefer": "wait=60", **own_headers(config)}, bearer(need_key(setting, *_KEYS)))
         super().__init__(setting, url, headers, name)
 
     def complete(self, request: Request) -> Reply:
@@ -69,6 +69,7 @@ class Replicate(Model):
         return f"{self._base}/predictions/{part_of(answer, 'id', self.host)}"
 
 
+@PROVIDERS.register("replicate:moderation")
 class ReplicateModeration(Replicate):
     """Llama Guard: the word safe, or the word unsafe and a line of categories, S1 to S14."""
 
@@ -82,7 +83,3 @@ class ReplicateModeration(Replicate):
             raise ProviderError(f"{self.host} says neither safe nor unsafe")
         flags = [name.strip() for name in lines[0].split(",") if name.strip()] if lines else []
         return ([] if verdict == "safe" else flags or ["unsafe"]), reply.usage
-
-
-PROVIDERS.register("replicate")(Replicate)
-PROVIDERS.register("replicate:moderation")(ReplicateModeration)

@@ -31,6 +31,7 @@ class _Entry:
     error: str = ""
 
 
+@PROVIDERS.register("scripted")
 class Scripted(Provider):
     """Answers from a file of the workspace."""
 
@@ -51,8 +52,9 @@ class Scripted(Provider):
         except ValidationError as e:
             where = e.errors()[0]
             line = document.line_of(content, [step for step in where["loc"] if isinstance(step, str | int)])
-            cure = "write a list of {when, reply}"
-            raise ConfigError.at(f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), cure) from e
+            raise ConfigError.at(
+                f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), "write a list of {when, reply}"
+            ) from e
         self._given: Counter[int] = Counter()
         self._lock = threading.Lock()
 
@@ -69,6 +71,3 @@ class Scripted(Provider):
                 if entry.reply:
                     return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
         raise ProviderError(f"the script has no reply to: {excerpt(text, 200)!r}")
-
-
-PROVIDERS.register("scripted")(Scripted)

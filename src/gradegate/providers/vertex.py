@@ -17,13 +17,12 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking import gemini, messages
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.gemini import Gemini
-from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
-from gradegate.asking.identity import strayed
+from gradegate.asking.identity import ACCESS_TOKENS, FILE, access_token, strayed
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
-from gradegate.http.headers import Headers, bearer
+from gradegate.http.client import Headers, bearer
 from gradegate.values.conversation import Request
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
@@ -42,6 +41,7 @@ _PROMPTFOOS = {"max_tokens": "maxOutputTokens", "top_p": "topP", "top_k": "topK"
 _SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
 
 
+@PROVIDERS.register("vertex")
 class Vertex(ChatModel):
     """A model of Google or of Anthropic, in a project and a region, or of Google's with a key alone."""
 
@@ -64,13 +64,20 @@ class Vertex(ChatModel):
             cure = "name a model of Gemini or Claude; call other models with `http`"
             raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
-        express = (
-            f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
-        )
-        url = express if key else _url(setting, model, claude=claude)
-        headers = Headers(own_headers(setting.spec.config), {"x-goog-api-key": key}) if key else _signed(setting, url)
+        root = f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models"
+        url = f"{root}/{quote(model, safe='@')}:generateContent" if key else _url(setting, model, claude=claude)
+        # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
+        own, token = own_headers(config), None if key else access_token(setting)
+        if token and not isinstance(token, str) and not VENDOR.serves(url):
+            raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
+        field = {"x-goog-api-key": key} if key else bearer(token if isinstance(token, str) else None)
+        headers = Headers(own, field, None if isinstance(token, str) else token)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
-        beside = {"anthropic_version": version} if claude else _armor(config)
+        # Google's screening of prompts and answers, whose templates promptfoo names shorter.
+        given = members(config.get("modelArmor"))
+        names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
+        armor = {name: given[other] for other, name in names.items() if given.get(other)}
+        beside: JsonObject = {"anthropic_version": version} if claude else {"modelArmorConfig": armor} if armor else {}
         shape = VertexMessages(model, config) if claude else Gemini(config)
         super().__init__(setting, shape, url, headers, model, beside)
 
@@ -94,28 +101,9 @@ class VertexMessages(Messages):
         return {"system": told, **body} if isinstance(told, str) and told else body
 
 
-def _armor(config: JsonObject) -> JsonObject:
-    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
-    given = members(config.get("modelArmor"))
-    names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-    armor = {name: given[other] for other, name in names.items() if given.get(other)}
-    return {"modelArmorConfig": armor} if armor else {}
-
-
-def _signed(setting: Setting, url: str) -> Headers:
-    """The token that the workflow gives as it is; one that is minted goes to Google's own hosts alone. Raises ConfigError."""
-    token, own = access_token(setting), own_headers(setting.spec.config)
-    if isinstance(token, str):
-        return Headers(own, bearer(token))
-    if not VENDOR.serves(url):
-        raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-    return Headers(own, token=token)
-
-
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
-    cure = "write a region of Google Cloud, such as europe-west4, or global"
-    must_be("region", region, rf"{_REGION}|global|us|eu", setting, cure)
+    must_be("region", region, rf"{_REGION}|global|us|eu", setting, "write a region of Google Cloud, such as europe-west4, or global")
     project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
@@ -145,6 +133,3 @@ def _base(setting: Setting) -> str:
     if not named:
         return ""
     return base_url(setting, str(named) if "://" in str(named) else f"https://{named}")
-
-
-PROVIDERS.register("vertex")(Vertex)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.hiding import ending
-from gradegate.asking import httpbody
+from gradegate.asking import httpreply
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
@@ -26,19 +26,6 @@ from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage
 
-# What promptfoo can do and gradegate does not: the key, and what to do instead.
-_UNSUPPORTED = {
-    "request": "write it as `url`, `method`, `headers` and `body`",
-    "requestTransform": "promptfoo calls it `transformRequest`",
-    "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
-    "session": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
-    "validateStatus": "remove it: an answer counts when its status is 2xx",
-    "multipart": "let the application take JSON",
-    "signatureAuth": "let the application take a token in `headers`",
-    "auth": "give the token in `headers`, e.g. `Authorization: Bearer {{ env.TOKEN }}`",
-    "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
-}
-
 
 @dataclass(frozen=True)
 class _Templates:
@@ -47,18 +34,25 @@ class _Templates:
     query: Mapping[str, str]
     body: Any
 
-    def texts(self) -> tuple[str, ...]:
-        """Every text in it."""
-        return (self.url, *self.headers.values(), *self.query.values(), *httpbody.strings(self.body))
 
-
+@PROVIDERS.register("http", "https")
 class Web(Provider):
     """An application that is asked over HTTP."""
 
     kinds = ("text", "embedding", "classification")
     names_model = False
     options = ("url", "method", "headers", "queryParams", "body", "transformRequest", "transformResponse", "responseParser")
-    unsupported = _UNSUPPORTED
+    unsupported: Mapping[str, str] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
+        "request": "write it as `url`, `method`, `headers` and `body`",
+        "requestTransform": "promptfoo calls it `transformRequest`",
+        "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
+        "session": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
+        "validateStatus": "remove it: an answer counts when its status is 2xx",
+        "multipart": "let the application take JSON",
+        "signatureAuth": "let the application take a token in `headers`",
+        "auth": "give the token in `headers`, e.g. `Authorization: Bearer {{ env.TOKEN }}`",
+        "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
+    }
     fields = ()
     repeatable = False  # what an application answers may change with its code
 
@@ -69,14 +63,19 @@ class Web(Provider):
         if not url:
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
-        self.templates = self._parts.texts()
+        parts = self._parts
+        self.templates = (parts.url, *parts.headers.values(), *parts.query.values(), *httpreply.strings(parts.body))
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self._method):
             raise ConfigError.at(f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST")
         self._client = setting.client
         try:
             self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}
-            self.url = base_url(setting, self._address(), whole=True)
+            try:  # with empty texts for what tests define: it says the host
+                address = render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
+            except TemplateError as e:
+                raise ValueError(f"`url` cannot be filled in: {e}") from e
+            self.url = base_url(setting, address, whole=True)
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure, base = "put {{prompt}} into `body`, `url` or `queryParams`", self.url.removesuffix("/chat/completions")
                 if base.endswith("/v1") or base != self.url:  # a server with OpenAI's API may have been meant
@@ -90,13 +89,6 @@ class Web(Provider):
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
 
-    def _address(self) -> str:
-        """The URL with empty texts for what tests define: it says the host. Raises ValueError."""
-        try:
-            return render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
-        except TemplateError as e:
-            raise ValueError(f"`url` cannot be filled in: {e}") from e
-
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
         """It cannot be told what an application gives: it embeds and classifies where it is named for that."""
@@ -108,7 +100,8 @@ class Web(Provider):
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
         body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
-        return Reply(text, _usage(answer), metadata=metadata)
+        # It is not known what the application asked in turn, so the price of its answer is unknown.
+        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
@@ -116,13 +109,13 @@ class Web(Provider):
         for text in texts:
             value, answer = self._given(text, "embedding")
             rows.append(vector(value, answer.host))
-            usage = usage + _usage(answer)
+            usage = usage + Usage(1, unpriced=1, seconds=answer.seconds)
         return rows, usage
 
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Labels with scores. Raises ProviderError."""
         value, answer = self._given(text, "classification")
-        return labels(value, answer.host), _usage(answer)
+        return labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
@@ -134,13 +127,21 @@ class Web(Provider):
 
     def _asked(self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
-        made = self._made(prompt, given)
+        made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
+        if self._request:
+            try:
+                made = self._request.call(prompt, given, {"vars": given}).value
+            except ScriptError as e:
+                raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+            if made is None or (isinstance(made, float) and not math.isfinite(made)):
+                shown = "nothing" if made is None else f"no value ({made})"
+                raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
-            url = httpbody.address(self._parts.url, self._parts.query, variables)
+            url = httpreply.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpbody.body(self._parts.body, headers, variables, whole)
+            body, kind = httpreply.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
         if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
@@ -162,27 +163,6 @@ class Web(Provider):
             raise ProviderError(what, Trouble.MALFORMED)
         return text, answer
 
-    def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
-        """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
-        if self._request is None:
-            return prompt
-        try:
-            made = self._request.call(prompt, variables, {"vars": variables}).value
-        except ScriptError as e:
-            raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
-        if made is None or (isinstance(made, float) and not math.isfinite(made)):
-            shown = "nothing" if made is None else f"no value ({made})"
-            raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
-        return made
-
-
-def _usage(answer: Response) -> Usage:
-    # It is not known what the application asked in turn, so the price of its answer is unknown.
-    return Usage(1, unpriced=1, seconds=answer.seconds)
-
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
     return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
-
-
-PROVIDERS.register("http", "https")(Web)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradegate.asking.toolcalls import names, uniform
+from gradegate.asking.content import names, uniform
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.toolcalls import CALLS
+from gradegate.asking.content import CALLS
 from gradegate.errors import ConfigError, Origin
 from gradegate.recording import fields
 from gradegate.registry import suggest

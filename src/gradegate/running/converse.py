@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradegate.asking.finish import WHOLE, ended
-from gradegate.asking.toolcalls import CALLS, UNTOLD, written
+from gradegate.asking.content import CALLS, UNTOLD, written
+from gradegate.asking.shape import WHOLE, ended
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.grading.metrics.calls import ENDED, UNKNOWN

@@ -8,7 +8,7 @@ from functools import partial
 
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
-from gradegate.http.parallel import gather
+from gradegate.http.client import gather
 from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.job import Job
 from gradegate.replies.question import GRADER, TARGET, Occasion, Replies, at, occasion

@@ -13,7 +13,7 @@ from gradegate.deciding.regressions import increases, is_old
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import Prior, Standing, concluded, standing, turn
 from gradegate.grading.conclude import Bound, error
-from gradegate.http.parallel import gather
+from gradegate.http.client import gather
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.results.earlier_run import Baseline

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.finish import WORDS, ended
+from gradegate.asking.shape import WORDS, ended
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.program_objects import told

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
+from gradegate.asking.content import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
 from gradegate.files.document import TwiceError, at_line, unique
 from gradegate.files.faults import fault
