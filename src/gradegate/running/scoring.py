@@ -8,8 +8,7 @@ from typing import Any
 from gradegate.errors import NoVerdict
 from gradegate.grading import program_objects
 from gradegate.grading.conclude import Conclusion, conclude_case, named_scores
-from gradegate.texts.code import of_scoring
-from gradegate.texts.script import ScriptError
+from gradegate.texts.script import ScriptError, of_scoring
 from gradegate.values.figures import many
 from gradegate.values.limits import weighted_mean
 from gradegate.values.result import Grade, Outcome

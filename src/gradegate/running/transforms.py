@@ -13,8 +13,7 @@ from gradegate.files.bounds import READ, TooMuch
 from gradegate.grading.program_objects import told
 from gradegate.planning.job import Job
 from gradegate.running.replies import emptiness
-from gradegate.texts.code import of_transform
-from gradegate.texts.script import ScriptError
+from gradegate.texts.script import ScriptError, of_transform
 from gradegate.texts.values import dump
 from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.values.suite import Code
