@@ -1,15 +1,10 @@
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradegate.errors import Unreadable
-from gradegate.graders.answer_relevance import FORM
 from support.each import table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
-from support.readers import read
 
 DIRECTIONS = {"What is it?": [1.0, 0.0], "Same": [1.0, 0.0], "Half": [0.6, 0.8], "Off": [0.0, 1.0], "Opposite": [-1.0, 0.0]}
 
@@ -87,9 +82,3 @@ def test_mistakes_before_any_call(gate, llm):
     assert "`answer-relevance` needs a model of the kind embedding, and `openai:chat:fake` is not one" in text
     assert "promptfooconfig.yaml:" in text
     assert llm.requests == []
-
-
-@given(st.text(alphabet=st.characters(blacklist_categories=["L", "N"])))
-def test_text_without_a_word_is_no_question(reply):
-    with pytest.raises(Unreadable):
-        read(FORM, reply)

@@ -5,9 +5,6 @@ from gradegate.graders.context_faithfulness import _form
 from gradegate.grading.metrics.verdicts import items
 from support.each import each, table
 from support.readers import read
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 MARK = "Final verdict for each statement in order:"
 

@@ -4,9 +4,6 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics.context import Quotations, units
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
 WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficient").lower() + CONTEXT.upper())))

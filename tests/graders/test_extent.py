@@ -6,9 +6,6 @@ from hypothesis import strategies as st
 
 from gradegate.errors import NoVerdict
 from gradegate.graders.extent import Levenshtein, _distance
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def whole(first: str, second: str) -> int:

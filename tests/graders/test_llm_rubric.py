@@ -9,9 +9,6 @@ from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
 from gradegate.grading.reading import form as scalars
 from gradegate.grading.reading.form import Form
 from support.readers import read
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 OBJECTS = st.dictionaries(
     st.sampled_from(["pass", "score", "reason", "result", "passed", "confidence"]),

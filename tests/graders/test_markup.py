@@ -1,9 +1,5 @@
 """Answers that are XML, and that hold XML or HTML."""
 
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
-
 
 def outcome(gate, kind, output):
     return gate({"tests": [{"providerOutput": output, "assert": [{"type": kind}]}]}).grades[0]["outcome"]

@@ -1,17 +1,12 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.select_best import index_form
 from support.compared import compared
 from support.each import each, table
 from support.readers import read
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def test_outputs_are_shown_in_config_order_whatever_finishes_first(gate, llm):
@@ -31,11 +26,5 @@ def test_an_index(text, index):
 
 @each("text", table(__file__, "no_index"))
 def test_no_index(text):
-    with pytest.raises(Unreadable):
-        read(index_form(3), text)
-
-
-@given(st.text(alphabet=st.characters(blacklist_categories=["Nd"])))
-def test_text_without_a_digit_names_no_output(text):
     with pytest.raises(Unreadable):
         read(index_form(3), text)

@@ -3,9 +3,6 @@
 import pytest
 
 from support.fake_llm import chat
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def test_a_text_of_many_objects_is_read_in_a_moment(gate):

@@ -8,9 +8,6 @@ from gradegate import cli
 from support.answered import cases, config
 from support.each import each, table
 from support.runner import commands
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def write(folder, content):

@@ -13,9 +13,6 @@ from gradegate.values.suite import Assertion
 from support.each import each
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 TYPES = {*GRADERS.names(), SET}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.

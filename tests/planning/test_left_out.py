@@ -1,9 +1,5 @@
 """What the command line leaves out, names in vain or cannot write is told, and never green in silence."""
 
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
-
 
 def test_a_report_outside_makes_no_folder(gate, tmp_path_factory):
     inner = tmp_path_factory.mktemp("outside") / "no" / "r.json"

@@ -2,9 +2,6 @@
 
 from gradegate.texts.template import needs
 from support.each import each, table
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 @each(("template", "names"), table(__file__, "what_a_template_does_not_work_without_2"))

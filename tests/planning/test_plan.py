@@ -1,9 +1,6 @@
 """Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
 from support.each import each
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def config(llm, number=12, **keys):

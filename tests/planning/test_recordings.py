@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 
 from gradegate import cli
 from support.answered import cases, config, jsonl
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 TWO = ({"description": "one", "vars": {"q": "a"}}, {"description": "two", "vars": {"q": "b"}})
 

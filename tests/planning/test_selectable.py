@@ -1,9 +1,5 @@
 """A rule that selects nothing is told what there is to select, nearest first."""
 
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
-
 
 def test_the_list_is_short_and_so_is_each_value(gate):
     tests = [{"description": f"case {n} " + "long\n" * 40, "assert": [{"type": "contains", "value": "x"}]} for n in range(12)]

@@ -11,9 +11,6 @@ from gradegate.github.inputs import from_inputs
 from gradegate.values.settings import graders
 from support.checkouts import CONFIG, compared, said
 from support.each import each, table
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 PASSES = {"type": "contains", "value": "hi"}
 SIMILAR = {"type": "similar", "value": "hello", "threshold": 0.5}

@@ -3,11 +3,8 @@
 from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS
 from gradegate.planning.types import folded, known
-from support.scenes import scenes
 
 MEANT = table("planning", "types.yaml")
-
-test_a_scene = scenes(__file__)
 
 
 def test_what_is_named_is_there():

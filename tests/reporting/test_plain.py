@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.plain import outline, shown, spread
+from gradegate.reporting.visible import outline, shown, spread
 from gradegate.results.mapping import finite, plain
 from support.each import each
 

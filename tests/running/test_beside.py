@@ -1,23 +1,18 @@
 """A run beside its base, through the whole command: which answers are graded again, how often, and what comes of it."""
 
 import json
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from gradegate.deciding.chances import lead
-from support.patience import PATIENCE
-from support.scenes import VERDICTS, scenes, script
+from support.interrupts import interrupted
+from support.scenes import VERDICTS, script
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
 NEW = {"name": "regressions", "max-new-failures": 0}
 FILLER, BASE, HEAD = "nothing to see here", "the base says so", "the head says so"
-
-test_a_scene = scenes(__file__)
 
 
 def answering(llm, answer, **verdicts):
@@ -78,16 +73,8 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, llm, tm
     answering(llm, HEAD, head="FFF", base="P")
     reply = llm.reply
     llm.reply = lambda path, body: time.sleep(600) if BASE in str(body) else reply(path, body)
-    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(conf))
-    command = [sys.executable, "-m", "gradegate", "run", "promptfooconfig.yaml", "--baseline", "base.json", "-o", "after.json"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + PATIENCE
-    while len(llm.requests) < 5 and time.monotonic() < deadline:  # the target, three asks, and one of the base
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130, out
-    results = json.loads((tmp_path / "after.json").read_text())
+    # the target, three asks, and one of the base
+    results = interrupted(llm, tmp_path, conf, 5, "--baseline", "base.json")
     (grade,) = results["cases"][0]["grades"]
     assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "undecided")
     assert results["rules"][0]["reason"] == "it is not known whether 1 failure is new"

@@ -12,11 +12,8 @@ from gradegate.values.conversation import Usage
 from gradegate.values.suite import NO_LIMITS, Limits
 from support.kept import config, passing
 from support.patience import PATIENCE
-from support.scenes import scenes
 
 CONFORMANCE = Path(__file__).parent.parent / "conformance"
-
-test_a_scene = scenes(__file__)
 
 
 def test_seconds_run_from_the_start(llm, gate):

@@ -8,9 +8,6 @@ import pytest
 from gradegate.replies.seals import OPEN
 from gradegate.replies.store import Store
 from support.kept import TRUSTED, config
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def moved(path: Path, days: float) -> None:

@@ -4,14 +4,12 @@ import json
 import resource
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-import yaml
 
+from support.interrupts import started, until
 from support.kept import TRUSTED, config, passing
 from support.patience import PATIENCE
 
@@ -101,25 +99,20 @@ def test_a_folder_that_cannot_be_made_is_said(llm, again):
 # --- several processes, and one that is killed ----------------------------------------------------------------
 
 
-def started(folder: Path, *arguments: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "--cache", "kept", "--confirm", "off", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+CACHED = ("--cache", "kept", "--confirm", "off")
 
 
 def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
     llm.reply, llm.latency = passing, 0.02
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 60)))
-    process = started(tmp_path, "-j", "4")
-    until = time.monotonic() + PATIENCE
-    while len(llm.requests) < 50 and time.monotonic() < until:
-        time.sleep(0.01)
+    process = started(tmp_path, config(llm, 60), *CACHED, "-j", "4")
+    until(llm, 50)
     process.kill()
     process.communicate(timeout=PATIENCE)
     while llm.in_flight:
         time.sleep(0.01)
     first = len(llm.requests)
     assert 50 <= first < 120
-    out, _ = started(tmp_path, "-j", "4").communicate(timeout=PATIENCE)
+    out, _ = started(tmp_path, config(llm, 60), *CACHED, "-j", "4").communicate(timeout=PATIENCE)
     again = len(llm.requests) - first
     assert 120 - first <= again <= 120 - first + 4  # four were in flight
     assert f"{120 - again} of 120 answers from the cache".encode() in out
@@ -127,19 +120,17 @@ def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
 
 def test_two_processes_use_one_cache(llm, tmp_path):
     llm.reply = passing
+    both = []
     for name, first in (("a", 0), ("b", 20)):
         (tmp_path / name).mkdir()
         written = config(llm, 40)
-        written["tests"] = written["tests"][first : first + 20]
-        (tmp_path / name / "c.yaml").write_text(yaml.safe_dump(written))
-    both = [started(tmp_path / name, "--cache", "../kept") for name in ("a", "b")]
+        both.append(started(tmp_path / name, {**written, "tests": written["tests"][first : first + 20]}, *CACHED, "--cache", "../kept"))
     for process in both:
         out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         assert b"note: the cache" not in out
     assert len(llm.requests) == 80
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 40)))
-    started(tmp_path, "--cache", "kept").communicate(timeout=PATIENCE)
+    started(tmp_path, config(llm, 40), *CACHED).communicate(timeout=PATIENCE)
     assert len(llm.requests) == 80
 
 

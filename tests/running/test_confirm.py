@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 
 from support.flips import flipping, scripted, suite
-from support.scenes import scenes
 
 CONFORMANCE = Path(__file__).parent.parent / "conformance"
 VECTORS = [row for name in ("decisions", "history") for row in json.loads((CONFORMANCE / f"{name}.json").read_text())["suite"]]
 CODES = {"pass": 0, "blocked": 1, "inconclusive": 3}
-
-
-test_a_scene = scenes(__file__)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=range(len(VECTORS)))

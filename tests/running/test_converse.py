@@ -1,9 +1,5 @@
 """Conversations as cases: recorded, held now, and prompts that see what was said before."""
 
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
-
 
 def test_jobs_of_one_conversation_run_in_order_and_others_at_once(gate, llm):
     llm.latency, llm.together = 0.05, 4

@@ -8,9 +8,6 @@ from gradegate import cli
 from gradegate.values.figures import many
 from support.each import table
 from support.kept import config
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def said(llm, gate, written, *arguments: str) -> list[str]:

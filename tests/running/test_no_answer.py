@@ -5,10 +5,6 @@ import zlib
 
 import pytest
 
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
-
 PACKED = {
     "gzip": gzip.compress(b"the answer " * 99),
     "deflate": zlib.compress(b"the answer " * 99),

@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 
 from support.flips import scripted, suite
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def test_earlier_runs_say_how_often_a_case_fails_unchanged(llm, gate):

@@ -7,9 +7,6 @@ import pytest
 
 from support.earlier import HISTORY, by, earlier
 from support.flips import scripted, suite
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def quarantined(llm, cases=3):

@@ -8,12 +8,9 @@ import yaml
 
 from gradegate import cli
 from support.flips import BAD, GOOD, suite
-from support.scenes import scenes
 from support.shards import Sharded, timeless
 
 FILE = "labels.jsonl"
-
-test_a_scene = scenes(__file__)
 
 
 def grader(*failing: str, sentinels: str = ""):

@@ -4,9 +4,6 @@ from gradegate.grading.metrics.context import resolve
 from gradegate.running import transforms
 from gradegate.texts.transform import parse
 from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
-from support.scenes import scenes
-
-test_a_scene = scenes(__file__)
 
 
 def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():

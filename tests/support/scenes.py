@@ -5,12 +5,12 @@ config with one test, `cases` for so many of it (`<n>` is the number of each, `b
 file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says, after a
 `latency` in seconds) and `expect`. `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which
 are parts of a scene. `first` and `then` are runs before and after it in the same folder, which expect something of their own; `keep`
-copies what a run left behind for those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<base>`
-its address (`<root>` without `/v1`, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
+copies what a run left behind for those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<models>` one of
+each kind, `<base>` its address (`<root>` without `/v1`, `<port>`), `<id0>` the id of the first case that is planned, `<day7>` the day in a week.
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request,
 else one plain item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an
-ask after the other), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with a `status`, `made`
+ask after the other), `embed` (vectors by text, for `loopback`), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with a `status`, `made`
 (`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>` the last of them,
 `<asked>` how many requests there have been; `<vectors>` in what is sent are an embedding for each input.
 
@@ -35,25 +35,29 @@ import yaml
 
 from gradegate import cli
 from gradegate.processes.evaluate import begin
-from support.cells import at, differences
+from support.cells import MISSING, at, differences
 from support.conversations import Script
 from support.each import tables
+from support.graded import models
 from support.vendors import made
 
 KEYS = {*"config without test assert cases but name files env constants run command confirm llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
-RULES = {"say", "turns", "verdicts", "contradicted", "sent", "made", "raw"}  # what the model says by one
+RULES = {"say", "turns", "verdicts", "embed", "contradicted", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
 KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
 
 
 def scenes(file: str) -> Callable[..., None]:
-    """The test that plays every scene of the YAML beside a test module."""
-    written = tables(Path(file).with_suffix(".yaml"))
+    """The test that plays every scene of the YAML beside a test module; of a `test_scenes.py`, those of all YAML in its folder."""
+    path = Path(file)
+    paths = sorted(path.parent.glob("*.yaml")) if path.stem == "test_scenes" else [path.with_suffix(".yaml")]
+    whole = {it.stem: tables(it) for it in paths}
 
-    @pytest.mark.parametrize("name", written["scenes"])
-    def plays(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-        scene, failed = written["scenes"][name], []
+    @pytest.mark.parametrize(("stem", "name"), [(stem, name) for stem, written in whole.items() for name in written.get("scenes", ())])
+    def plays(stem: str, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+        written, failed = whole[stem], []
+        scene = written["scenes"][name]
         for number, (label, steps) in enumerate(variants(laid(written[scene.get("like", "base")], scene))):
             left: dict[str, Any] = {}
             for run, step in enumerate(steps, 1):
@@ -104,11 +108,13 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     """Run it after what the run before `left`, and say what did not come as it should."""
     assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
     begin()
-    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<(llm|base|root)>", str(scene)) else None
+    llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<(llm|models|base|root)>", str(scene)) else None
     if llm:
         llm.requests.clear()
         llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
-        scene = filled(scene, {"llm": llm.spec(), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port})
+        scene = filled(
+            scene, {"llm": llm.spec(), "models": models(llm), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port}
+        )
     days = {f"day{n}" if n >= 0 else "yesterday": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(-1, 92)}
     scene = filled(scene, days)
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
@@ -164,11 +170,14 @@ def write(path: Path, content: Any) -> None:
 
 
 def edit(path: Path, values: Mapping[str, Any]) -> None:
-    """Put values at paths of a JSON file."""
+    """Put values at paths of a JSON file; `(missing)` takes away what is there."""
     whole = json.loads(path.read_text())
     for place, value in values.items():
         *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
-        functools.reduce(operator.getitem, steps, whole)[last] = value
+        inside = functools.reduce(operator.getitem, steps, whole)
+        inside[last] = value
+        if value == MISSING:
+            del inside[last]
     path.write_text(json.dumps(whole))
 
 
@@ -192,6 +201,8 @@ def script(written: Any) -> Callable[[str, dict], Any]:
                 rule = ruled(next(turns[id(rule)]))
         if "say" in rule:
             return str(filled(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
+        if "embed" in rule:
+            return {"result": [rule["embed"][text] for text in body["input"]]}
         if "contradicted" in rule:
             return Script(words=dict.fromkeys(rule["contradicted"], "no"))(path, body)
         if "raw" in rule or "made" in rule:

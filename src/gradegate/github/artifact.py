@@ -29,8 +29,8 @@ from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
-from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import render
+from gradegate.reporting.visible import harmless
 from gradegate.steps.session import Delivered
 from gradegate.values.result import GateOutcome
 

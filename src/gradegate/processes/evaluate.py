@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, READ, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
-from gradegate.processes.exchange import Died
-from gradegate.processes.sandbox import Worker
+from gradegate.processes.workers import Died
+from gradegate.processes.workers import Sandbox as Worker
 
 
 class Exceeded(ValueError):

@@ -12,13 +12,10 @@ from gradegate.deciding.waves import Place as Grades
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.reporting.wording import name
-from gradegate.running.askable import Askable, mode_of
-from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Remembering
-from gradegate.running.histories import Histories
-from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking, Stopped
-from gradegate.running.rounds import Place, Rounds, by_job
-from gradegate.running.scoring import concluded
+from gradegate.running.histories import Askable, Histories, mode_of
+from gradegate.running.reasks import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
+from gradegate.running.rounds import Place, Portions, Rounds, by_job
+from gradegate.running.rows import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many
