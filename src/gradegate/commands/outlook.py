@@ -108,7 +108,7 @@ def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings
         return "see docs/github-events.md"
     if not prepared.plan.keys:
         return "run like any other, because no key is needed; no comment, because their token is read-only"
-    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
+    ends = "passes (on-missing-secrets: neutral)" if action.on_missing_secrets == "neutral" else "fails with exit code 3"
     return f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import Event, Person
-from gradegate.values.changes import Approval
+from gradegate.values.account import Approval
 
 PER_PAGE = 100
 MOST_PAGES = 300

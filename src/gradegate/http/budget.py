@@ -18,7 +18,7 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http.deadlines import stopped
 from gradegate.values.account import BudgetReport
 from gradegate.values.conversation import Usage
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 from gradegate.values.suite import NO_LIMITS, Limits
 
 _LOOK_EVERY = 0.25  # seconds

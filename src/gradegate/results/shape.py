@@ -11,11 +11,20 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gradegate.errors import Origin
 from gradegate.results.mapping import SELF, At, encodable, finite, keys_of, line, plain, value
-from gradegate.values.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, KeyUse, Made, SentinelReport
-from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values.account import (
+    AskedModel,
+    BaselineReport,
+    ChangeKind,
+    ConfirmReport,
+    DerivedMetric,
+    GateChange,
+    HistoryReport,
+    KeyUse,
+    Made,
+    SentinelReport,
+)
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
-from gradegate.values.history import HistoryReport
-from gradegate.values.result import Grade, Row, RuleResult, cases_of, runs_of
+from gradegate.values.result import Grade, Row, RuleResult, runs_of
 from gradegate.values.suite import Note, Select
 
 
@@ -274,4 +283,4 @@ class Head(Part):
 class Results(Head):
     """One run of gradegate."""
 
-    cases: Annotated[list[CaseLine], At("run.cases", read=lambda cases: cases_of(value(Row, case) for case in cases))]
+    cases: Annotated[list[CaseLine], At("run.rows", read=lambda cases: tuple(value(Row, case) for case in cases))]
