@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from gradegate.texts import body
+from gradegate.texts import snippet
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "texts"
 CONTEXT = {"vars": {"name": "Ada", "limit": 3, "tags": ["a", "b"], "expected": "yes"}, "prompt": "Who?"}
@@ -41,7 +41,7 @@ def snippets() -> list[tuple[str, Any]]:
 
 def in_node() -> list[Any]:
     """What Node gives for each: `value`, `number` (no finite one), `none`, or `throws`."""
-    asked = [{"code": body.of_assertion(code), "output": output} for code, output in snippets()]
+    asked = [{"code": snippet.assertion_body(code), "output": output} for code, output in snippets()]
     request = json.dumps({"context": CONTEXT, "asked": asked})
     ran = subprocess.run(["node", "-e", NODE], input=request, capture_output=True, text=True, check=True)  # noqa: S603, S607
     return list(json.loads(ran.stdout))

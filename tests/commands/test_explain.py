@@ -7,7 +7,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.values.result import Decision, cases_of
+from gradegate.values.result import Decision
 from support import samples, showcase
 from support.each import table
 from support.runner import commands
@@ -58,7 +58,7 @@ def test_claims_with_the_sentences_they_are_held_against(capsys: pytest.CaptureF
 def test_a_case_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
     decision = showcase.showcase()
     rows = [replace(row, key=bytes([place]) * 32) for place, row in enumerate(decision.run.rows)]
-    write(replace(decision, run=replace(decision.run, cases=cases_of(rows))))
+    write(replace(decision, run=replace(decision.run, rows=tuple(rows))))
     said = told(capsys, "02020202")
     assert said.startswith("#3 Moves to Oslo: failed, new\n")
     assert "  id 0202020202020202\n" in said

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.deciding.gate import blamed, decide
-from gradegate.values.changes import ChangeKind, GateChange, GateChanges
-from gradegate.values.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.account import ChangeKind, GateChange, GateChanges
+from gradegate.values.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule, Select
 from support import samples
 from support.each import each
@@ -31,7 +31,7 @@ def rule(name: str, **more: object) -> Rule:
 
 
 def blocks(rows: list[Row], *rules: Rule) -> tuple[GateOutcome, list[int]]:
-    decision = decide(RunResult(cases_of(rows)), (Policy(rules),))
+    decision = decide(RunResult(tuple(rows)), (Policy(rules),))
     return decision.outcome, sorted(decision.blocking)
 
 
@@ -67,6 +67,6 @@ def test_another_configs_rows_are_not_blamed() -> None:
 def test_a_gate_that_is_weakened_blames_no_case() -> None:
     changes = GateChanges((GateChange(ChangeKind.REMOVED, "x"),), block=True)
     policy = Policy((rule("facts", select=FACTS, min_pass_rate=0.1),))
-    decision = decide(RunResult(cases_of(ROWS)), (policy,), changes)
+    decision = decide(RunResult(tuple(ROWS)), (policy,), changes)
     assert (decision.outcome, decision.blocking) == (GateOutcome.BLOCKED, frozenset())
     assert blamed(ROWS, decision.rules) == frozenset()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.grading.conclude import conclude_case
-from gradegate.values.changes import GUARD, ChangeKind, GateChange, GateChanges
+from gradegate.values.account import GUARD, ChangeKind, GateChange, GateChanges
 from gradegate.values.result import GateOutcome, Outcome
 from gradegate.values.suite import Rule, Select
 from support.decided import E, F, P, decided, grade, made, row, ruled

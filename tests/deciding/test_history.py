@@ -8,7 +8,7 @@ import pytest
 
 from gradegate.deciding.chances import Lead
 from gradegate.deciding.votes import MOST_RUNS, Counted, Prior, Standing, count, cut, factor_chances, mean_share, standing
-from gradegate.values.history import PastRun
+from gradegate.values.account import PastRun
 from gradegate.values.result import Outcome
 from support.each import each
 

@@ -8,7 +8,7 @@ from gradegate.deciding.chances import student
 from gradegate.deciding.gate import decide
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Took
-from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule
 from support.each import table
 
@@ -22,7 +22,7 @@ def answers(base, here, grade=PASSED):
 
 
 def decided(rows, *rules):
-    return decide(RunResult(cases_of(rows), baseline=BaselineReport(compared=len(rows))), [Policy(rules)])
+    return decide(RunResult(tuple(rows), baseline=BaselineReport(compared=len(rows))), [Policy(rules)])
 
 
 def test_a_limit_is_missed_beyond_noise_alone():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gradegate.deciding.gate import decide
 from gradegate.deciding.regressions import Sign
 from gradegate.values.account import BaselineReport
-from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote, cases_of
+from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote
 from gradegate.values.suite import Policy, Rule, Select
 from support.each import each
 
@@ -32,7 +32,7 @@ def case(status, base=P, name="c", **own):
 
 
 def decided(rows, *rules, report=REPORT, **policy):
-    return decide(RunResult(cases_of(rows), baseline=report), [Policy(rules, **policy)])
+    return decide(RunResult(tuple(rows), baseline=report), [Policy(rules, **policy)])
 
 
 def applied(rows, rule=NONE, report=REPORT):

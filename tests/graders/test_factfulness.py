@@ -13,8 +13,7 @@ from gradegate.graders.factfulness import Factfulness, Standing, VotedClaim, rea
 from gradegate.grading.conclude import Bound, conclude
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import NO_USAGE
-from gradegate.values.figures import cut
-from gradegate.values.limits import exact
+from gradegate.values.figures import cut, exact
 from gradegate.values.result import Asserted, Outcome, Verdict
 from support.each import each, table
 from support.fake_llm import FakeLlm

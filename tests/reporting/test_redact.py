@@ -2,7 +2,7 @@ from gradegate.access.hiding import redactor
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.values.account import AskedModel
-from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult
 
 SECRET = 'sk-"canary"/äö+& 1'
 
@@ -13,7 +13,7 @@ def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
         return Row("s", "d", "p", "l", text, {"v": text}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
-    run = conceal(RunResult(cases_of((clean, dirty))), redactor([SECRET]))
+    run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}

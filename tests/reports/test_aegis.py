@@ -13,7 +13,7 @@ from gradegate.deciding.gate import decide
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.steps.session import check_outputs
 from gradegate.values.conversation import Usage
-from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule
 from support import samples
 from support.each import each
@@ -36,7 +36,7 @@ def row(*grades: Grade, **variables: Any) -> Row:
 
 
 def written(*rows: Row, about: Any = None) -> dict[str, Any]:
-    run = RunResult(cases_of(rows), about={"run.json": ABOUT} if about is None else about)
+    run = RunResult(tuple(rows), about={"run.json": ABOUT} if about is None else about)
     return loaded(decide(run, [Policy((RUN,))]))
 
 
@@ -129,7 +129,7 @@ def test_the_mean_is_that_of_the_metrics_means() -> None:
 
 
 def test_without_a_threshold_of_the_run_nothing_is_said_of_it() -> None:
-    decision = decide(RunResult(cases_of([row(grade(FACTS, 1.0))])), [Policy((Rule("r", every_case=True, suite="run.json"),))])
+    decision = decide(RunResult((row(grade(FACTS, 1.0)),)), [Policy((Rule("r", every_case=True, suite="run.json"),))])
     assert loaded(decision)["is_gte_threshold"] is None
 
 

@@ -8,8 +8,8 @@ from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.results.file import reread
-from gradegate.values.changes import ChangeKind, GateChange, GateChanges
-from gradegate.values.result import Decision, GateOutcome, RunResult, cases_of
+from gradegate.values.account import ChangeKind, GateChange, GateChanges
+from gradegate.values.result import Decision, GateOutcome, RunResult
 from gradegate.values.suite import Policy
 from support import samples
 from support.each import each
@@ -49,7 +49,7 @@ def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
     """Beside another reason, too, and that is still told."""
     rows = [samples.failing() if also else samples.passing()]
     policy = Policy((replace(samples.FACTS, min_pass_rate=0.9),))
-    decision = decide(RunResult(cases_of(rows)), (policy,), GateChanges(samples.CHANGES, block=True))
+    decision = decide(RunResult(tuple(rows)), (policy,), GateChanges(samples.CHANGES, block=True))
     assert decision.outcome is GateOutcome.BLOCKED
     text = written("comment", decision)
     assert text.lower().count("weakens its own gate") == 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.account import AskedModel
-from gradegate.values.result import Decision, Outcome, Row, RuleResult, cases_of
+from gradegate.values.result import Decision, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
 from support import samples
 from support.each import each
@@ -164,7 +164,7 @@ def test_no_text_makes_it_too_long(name: str, text: str) -> None:
     limit, measure = LIMITS[name]
     decision = filled(text)
     rows = [replace(row, case=n, error=f"{n}{text}") for n in range(300) for row in decision.run.rows]
-    run = replace(decision.run, cases=cases_of(rows), models=(AskedModel(text, text),) * 50, notes=(Note(text),) * 200)
+    run = replace(decision.run, rows=tuple(rows), models=(AskedModel(text, text),) * 50, notes=(Note(text),) * 200)
     page = written(replace(decision, run=run, rules=decision.rules * 200), name)
     assert measure(page) <= limit
     assert "more rules in results.json" in page or name == "summary"

@@ -9,9 +9,8 @@ from gradegate.errors import Origin
 from gradegate.reporting.failing import explain_grade
 from gradegate.reporting.markdown import utf16
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.values.account import AskedModel
-from gradegate.values.changes import ChangeKind, GateChange, GateChanges
-from gradegate.values.result import GateOutcome, Outcome, RunResult, cases_of
+from gradegate.values.account import AskedModel, ChangeKind, GateChange, GateChanges
+from gradegate.values.result import GateOutcome, Outcome, RunResult
 from gradegate.values.suite import Note, Policy
 from support import samples, screens, showcase
 from support.cells import differences
@@ -45,7 +44,7 @@ def weakened(also=False, **changes):
     """A weaker gate that blocks, which may be beside another reason."""
     rows = [samples.failing() if also else samples.passing()]
     policy = Policy((replace(samples.FACTS, min_pass_rate=0.9),))
-    return decide(RunResult(cases_of(rows)), (policy,), GateChanges(samples.CHANGES, block=True, **changes))
+    return decide(RunResult(tuple(rows)), (policy,), GateChanges(samples.CHANGES, block=True, **changes))
 
 
 def passing(**changes):

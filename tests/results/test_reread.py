@@ -14,10 +14,9 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.results.file import reread, reread_file
-from gradegate.values.account import CacheReport
-from gradegate.values.changes import NO_CHANGES, GateChanges
+from gradegate.values.account import NO_CHANGES, CacheReport, GateChanges
 from gradegate.values.conversation import Image, Turn, Usage
-from gradegate.values.result import CaseResult, Decision, GateOutcome, Row, cases_of
+from gradegate.values.result import Decision, GateOutcome, Row
 from gradegate.values.suite import NOWHERE, CaseRuns, Note, Runs
 from support import samples
 from support.each import each
@@ -40,7 +39,7 @@ KINDS = {
     Any: JSON,
     Origin: st.just(NOWHERE) | PLACED,
     Usage: st.builds(Usage, COUNT, COUNT, COUNT, st.floats(0, 1), COUNT, st.floats(0, 1), COUNT),
-    tuple[CaseResult, ...]: st.lists(st.deferred(lambda: made(Row)), max_size=3).map(cases_of),
+    tuple[Row, ...]: st.lists(st.deferred(lambda: made(Row)), max_size=3).map(tuple),
     tuple[Note, ...]: st.lists(st.builds(Note, TEXT, st.none() | PLACED), max_size=2, unique=True).map(tuple),
     GateChanges: st.just(NO_CHANGES),
     CacheReport | None: st.none(),  # its age is rounded

@@ -15,8 +15,8 @@ from gradegate.planning.plan import build_client
 from gradegate.running.histories import Histories
 from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare
+from gradegate.values.account import GradeRecord, History, PastRun
 from gradegate.values.conversation import Reply, Usage
-from gradegate.values.history import GradeRecord, History, PastRun
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
 from support.flips import BAD, GOOD, case_in, suite

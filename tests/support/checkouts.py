@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from gradegate.steps.preparation import prepare
-from gradegate.values.changes import GateChange, GateChanges
+from gradegate.values.account import GateChange, GateChanges
 from gradegate.values.settings import Settings
 
 CONFIG = "promptfooconfig.yaml"

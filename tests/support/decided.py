@@ -10,8 +10,8 @@ from dataclasses import fields
 
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
-from gradegate.values.changes import NO_CHANGES
-from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, Vote, cases_of
+from gradegate.values.account import NO_CHANGES
+from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, Vote
 from gradegate.values.suite import Policy, Rule
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -51,7 +51,7 @@ def made(text, **more):
 
 def decided(rows, *rules, errors="inconclusive", up_to=0.0, changes=NO_CHANGES, **run):
     rows = made(rows) if isinstance(rows, str) else rows
-    return decide(RunResult(cases_of(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)], changes)
+    return decide(RunResult(tuple(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)], changes)
 
 
 def ruled(rows, name="r", /, **keys):

@@ -7,10 +7,9 @@ from dataclasses import replace
 from gradegate.deciding.gate import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.values.account import AskedModel, DerivedMetric
-from gradegate.values.changes import ChangeKind, GateChange, GateChanges
+from gradegate.values.account import AskedModel, ChangeKind, DerivedMetric, GateChange, GateChanges
 from gradegate.values.conversation import Turn, Usage
-from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote, cases_of
+from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote
 from gradegate.values.suite import Note, Rule, Select
 from support.each import table
 
@@ -78,7 +77,7 @@ def unanswered(state: str) -> Row:
 def decision(result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object) -> Decision:
     """A decision about these rows; ``options`` are those of the run."""
     given = {"target_usage": TARGET, "grader_usage": GRADER, "seconds": 6.789, "models": (AskedModel("openai:chat:gpt-5"),), **options}
-    run = RunResult(cases_of(rows), **given)  # type: ignore[arg-type]
+    run = RunResult(tuple(rows), **given)  # type: ignore[arg-type]
     blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
     outcomes = [grade.outcome for row in rows for grade in row.grades], [row.outcome for row in rows]
     return Decision(result, reason, rules, run, *(Counts(*map(of.count, Outcome)) for of in outcomes), blocking=blocking)

@@ -11,10 +11,9 @@ from gradegate.github import action
 from gradegate.reporting.report import Links
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.steps.session import unasked
-from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.values.changes import GateChanges
+from gradegate.values.account import AskedModel, BaselineReport, GateChanges, KeyUse, Made
 from gradegate.values.conversation import Turn
-from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Policy, Rule, Select
 from support import samples
@@ -95,7 +94,7 @@ def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) ->
     host = "api.openai.com"
     models = (AskedModel("openai:chat:gpt-5", host), AskedModel("openai:chat:gpt-5-mini", host, grades=True))
     about = {"seconds": 41.5, "models": models, "keys": (KeyUse("OPENAI_API_KEY", host),), "made": MADE, "baseline": baseline}
-    run = RunResult(cases_of(rows), samples.TARGET, samples.GRADER, **about)  # type: ignore[arg-type]
+    run = RunResult(tuple(rows), samples.TARGET, samples.GRADER, **about)  # type: ignore[arg-type]
     return decide(run, (Policy(rules, **more),))  # type: ignore[arg-type]
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.texts import engine
-from gradegate.texts.prompt import asked_by, asks_for, stays
+from gradegate.texts.template import asked_by, asks_for, stays
 
 # What promptfoo looks for, as it writes it.
 OPEN = re.compile(r"\{\{[^}\n]*$|\{%[^%\n]*$|\{#[^#\n]*$", re.MULTILINE)

@@ -22,10 +22,10 @@ def _account():
 
 def finds(pattern: str, text: str) -> bool | None:
     try:
-        patterns.check_javascript(pattern)
+        patterns.check(pattern, javascript=True)
     except ValueError:
         return None
-    return patterns.search_javascript(pattern, text)
+    return patterns.search(pattern, text, javascript=True)
 
 
 def test_an_expression_finds_what_javascript_finds():
@@ -42,7 +42,7 @@ def test_an_expression_finds_what_javascript_finds():
 )
 def test_what_javascript_has_not_is_a_mistake(pattern, said):
     with pytest.raises(ValueError, match=re.escape(said)):
-        patterns.check_javascript(pattern)
+        patterns.check(pattern, javascript=True)
 
 
 def test_a_backslash_before_a_letter_is_no_escape_of_it():
@@ -55,7 +55,7 @@ def test_a_backslash_before_a_letter_is_no_escape_of_it():
 )
 def test_an_expression_stays_within_the_limits(pattern, text, said):
     with pytest.raises(ValueError, match=said):
-        patterns.search_javascript(pattern, text)
+        patterns.search(pattern, text, javascript=True)
 
 
 @given(st.text(alphabet="ab\\[]^$.*+?{}()|1,-dswSkux<>=!: ", max_size=12), st.text(max_size=6))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from gradegate.processes.evaluate import Refused, begin, evaluate
 from gradegate.texts import engine
 from gradegate.texts.filters import FILTERS as FILTERS_THERE_ARE
-from gradegate.texts.plain import is_plain
-from gradegate.texts.template import TemplateError, environment, needs, printed, render, uses
+from gradegate.texts.template import TemplateError, environment, is_plain, needs, printed, render, uses
 from support.each import table
 
 VARS = {"a": "text", "b": ["x", {"k": "v"}, []], "c": {"d": {"e": 1.0}, "length": 3}, "n": None, "t": True, "i": 7}

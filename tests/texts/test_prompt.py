@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.texts.prompt import fill, stays, unknown
-from gradegate.texts.template import TemplateError
+from gradegate.texts.template import TemplateError, fill, stays, unknown
 from gradegate.values.suite import Verbatim
 from support.each import table
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradegate.texts import script
 from gradegate.texts.script import CodeFile, ScriptError, mentions, reads, shown
-from gradegate.texts.script_words import tokens
+from gradegate.texts.snippet import tokens
 from support.each import table
 
 

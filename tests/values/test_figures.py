@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradegate.values.conversation import NO_USAGE, Usage
-from gradegate.values.figures import figure, figures, many, percent, percents, price, spent
+from gradegate.values.figures import figure, many, percent, percents, price, scores, spent
 from support.each import each
 
 
@@ -25,7 +25,7 @@ def test_figures_are_short(value: float, text: str) -> None:
     ],
 )
 def test_numbers_that_differ_look_different(one: float, other: float, pair: tuple[str, str]) -> None:
-    assert figures(one, other) == pair
+    assert scores(one, other) == pair
 
 
 @each(("one", "other", "pair"), [(0.5, 0.95, ("50%", "95%")), (0.9496, 0.95, ("94.9%", "95%")), (0.95004, 0.95, ("95.004%", "95%"))])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.values.limits import EPSILON, exact, mean, reached, weighted_mean
+from gradegate.values.figures import EPSILON, exact, mean, reached, weighted_mean
 
 HUNDREDTHS = st.integers(0, 100)
 

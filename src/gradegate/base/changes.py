@@ -16,7 +16,7 @@ from gradegate.configs.keys import LIMITS
 from gradegate.errors import Mistake, Origin
 from gradegate.http.budget import strictest
 from gradegate.planning.identity import digest
-from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values.account import ChangeKind, GateChange
 from gradegate.values.figures import figure, many
 from gradegate.values.suite import Limits, Policy, Rule
 

@@ -12,8 +12,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
-from gradegate.values.open_grades import parts
-from gradegate.values.result import Counterpart, Grade, Outcome, Row
+from gradegate.values.result import Counterpart, Grade, Outcome, Row, parts
 
 STALE = 14  # days after which a baseline is too old to go unsaid
 # What a failure is that passed on the base, by what the base's answer came to when it was graded again.

@@ -16,7 +16,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound
 from gradegate.planning.identity import digest, terms
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
-from gradegate.texts.code import reads
+from gradegate.texts.script import reads
 from gradegate.texts.template import show
 from gradegate.values.suite import NOWHERE, Code, Held, Policy, Runs
 

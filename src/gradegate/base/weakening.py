@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from gradegate.base.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.errors import Origin
-from gradegate.values.changes import ChangeKind
-from gradegate.values.figures import many
-from gradegate.values.limits import exact
+from gradegate.values.account import ChangeKind
+from gradegate.values.figures import exact, many
 from gradegate.values.result import selects
 from gradegate.values.suite import Rule
 

@@ -81,7 +81,7 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
     counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
     # What becomes of pull requests whose workflow GitHub gives no secrets.
-    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
+    ends = "passes (on-missing-secrets: neutral)" if action.on_missing_secrets == "neutral" else "fails with exit code 3"
     forks = f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
     if "pull_request" not in events:
         forks = "see docs/github-events.md"

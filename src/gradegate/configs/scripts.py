@@ -10,7 +10,7 @@ from gradegate.files.kinds import is_code
 from gradegate.processes import pool
 from gradegate.processes.pool import FLAG, INSTEAD, program
 from gradegate.processes.program import is_python
-from gradegate.texts import screen, script
+from gradegate.texts import script, snippet
 from gradegate.texts.script import CodeFile
 from gradegate.values.suite import Code
 
@@ -47,7 +47,7 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
     text = source.workspace.text(reference, source.folder, origin, code=True)
     if not engine and pool.leave().granted and script.lacks(text):
         return program(written, source.workspace, source.folder, origin, INSTEAD)
-    if not engine and (found := screen.refused(text)):
+    if not engine and (found := snippet.refused(text)):
         raise ConfigError.at(found[0], Origin(name, found[1]), f"{found[2]}; or {FLAG}")
     return CodeFile(file=name, function=function, code=text)
 

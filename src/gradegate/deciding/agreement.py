@@ -13,10 +13,8 @@ from gradegate.deciding.chances import Crossed, Flips, Interval, Kappa, correcte
 from gradegate.errors import Origin
 from gradegate.grading.conclude import conclude_case
 from gradegate.values.account import GraderCheck, SentinelAsk, SentinelReport
-from gradegate.values.figures import figure, many
-from gradegate.values.limits import exact
-from gradegate.values.open_grades import parts
-from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, takes
+from gradegate.values.figures import exact, figure, many
+from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, parts, takes
 
 FEW = 30  # labels of a kind, below which its figures are marked
 VOTES = 60  # from which `noise` is suggested

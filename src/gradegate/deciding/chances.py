@@ -13,7 +13,7 @@ from functools import cache, reduce
 from itertools import accumulate
 from typing import NamedTuple
 
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 from gradegate.values.result import Power
 
 LEADS = range(2, 9)

@@ -13,11 +13,22 @@ from gradegate.deciding.runs import as_cases, outcome_of, whole
 from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
 from gradegate.deciding.waves import Opened, parts_of, units
 from gradegate.results.earlier_run import NEW_FAILURE
-from gradegate.values.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
-from gradegate.values.figures import many
-from gradegate.values.limits import exact
-from gradegate.values.open_grades import left_open
-from gradegate.values.result import NO_POWER, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, counted, runs_of, takes
+from gradegate.values.account import GUARD, NO_CHANGES, GateChanges, done, guarded
+from gradegate.values.figures import exact, many
+from gradegate.values.result import (
+    NO_POWER,
+    Decision,
+    GateOutcome,
+    Grade,
+    Outcome,
+    Row,
+    RuleResult,
+    RunResult,
+    counted,
+    left_open,
+    runs_of,
+    takes,
+)
 from gradegate.values.suite import Note, Policy, Rule
 
 
@@ -148,7 +159,7 @@ def withheld(decision: Decision, changes: GateChanges) -> Decision:
     if not (changes.found and changes.block):
         return decision
     guard = _guard(changes)
-    if not changes.blocking:
+    if changes.approved:
         return replace(decision, rules=(guard,))
     said = replace(decision.run, notes=(Note(f"Not run: {decision.reason}"), *decision.run.notes))
     return replace(decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said)

@@ -16,8 +16,7 @@ from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Increase
-from gradegate.values.figures import dearer, figure, many, percent, slower
-from gradegate.values.limits import exact
+from gradegate.values.figures import dearer, exact, figure, many, percent, slower
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, selects, takes
 from gradegate.values.suite import Rule
 

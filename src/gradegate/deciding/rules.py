@@ -11,10 +11,8 @@ from gradegate.deciding.runs import as_cases, held_runs, of_rule
 from gradegate.deciding.votes import fails
 from gradegate.grading.conclude import strangeness
 from gradegate.results.earlier_run import PRE_EXISTING, standing
-from gradegate.values.figures import many, percent, percents, scores
-from gradegate.values.limits import mean, reached
-from gradegate.values.open_grades import parts, unconfirmed
-from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, RunResult, counted, takes
+from gradegate.values.figures import many, mean, percent, percents, reached, scores
+from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, RunResult, counted, parts, takes, unconfirmed
 from gradegate.values.suite import Rule
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, WORST, standing
-from gradegate.values.open_grades import open_in_case, open_in_grade
-from gradegate.values.result import Counterpart, Grade, Outcome, Row, counted, runs_of, takes
+from gradegate.values.result import Counterpart, Grade, Outcome, Row, counted, open_in_case, open_in_grade, runs_of, takes
 from gradegate.values.suite import CaseRuns, Rule, Runs, Select
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

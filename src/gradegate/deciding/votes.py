@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gradegate.deciding.chances import Lead, tail
-from gradegate.values.account import ConfirmReport
+from gradegate.values.account import LEAST, ConfirmReport, PastRun
 from gradegate.values.conversation import NO_USAGE
-from gradegate.values.figures import many, percent
-from gradegate.values.history import LEAST, PastRun
-from gradegate.values.limits import mean
+from gradegate.values.figures import many, mean, percent
 from gradegate.values.result import Grade, Outcome, Vote
 
 CONTRADICTION = "the grader contradicts itself"

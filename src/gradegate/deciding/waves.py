@@ -12,9 +12,8 @@ from gradegate.deciding.rules import by_counts
 from gradegate.deciding.runs import Run, open_places, whole
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
-from gradegate.values.limits import exact
-from gradegate.values.open_grades import open_in_case, open_in_grade
-from gradegate.values.result import Counts, Outcome, Row, counted, takes
+from gradegate.values.figures import exact
+from gradegate.values.result import Counts, Outcome, Row, counted, open_in_case, open_in_grade, takes
 from gradegate.values.suite import Rule
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open

@@ -25,7 +25,7 @@ from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
 from gradegate.steps.session import Delivered, deliver, deliver_without_keys
 from gradegate.steps.shards import Written, answered_by_parts, ask, name_open, of_merge
-from gradegate.values.changes import Approval
+from gradegate.values.account import Approval
 from gradegate.values.result import GateOutcome
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -73,7 +73,7 @@ def _part(step: Step) -> int:
     try:
         part = ask(settings, partial(progress, in_ci=settings.in_ci), spare) if settings.shard else name_open(settings, spare)
     except ConfigError as e:
-        part = Written(f"NOT RUN: {_withheld(step, e)}", code=PASS if step.settings.neutral else INCONCLUSIVE)
+        part = Written(f"NOT RUN: {_withheld(step, e)}", code=PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE)
     for problem in part.problems:
         warn(step, problem)
     step.tell(harmless(part.said))
@@ -86,7 +86,7 @@ def _run(step: Step) -> int:
         delivered = _delivered(own)
     decision = delivered.decision
     code = exit_code(decision)
-    if decision.outcome is GateOutcome.NOT_RUN and step.settings.neutral:
+    if decision.outcome is GateOutcome.NOT_RUN and step.settings.on_missing_secrets == "neutral":
         code = PASS
     if decision.run.interrupted:  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))

@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
-from gradegate.values.changes import Approval
+from gradegate.values.account import Approval
 
 _READS = "pull-requests: read` or `write"
 MOST = 3000  # files that GitHub lists of one pull request

@@ -17,7 +17,7 @@ from gradegate.grading.metrics.context import lacks_query
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.line import single_line
 from gradegate.grading.rubric import shape
-from gradegate.values.limits import EPSILON
+from gradegate.values.figures import EPSILON
 
 QUESTIONS = 3
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.grading.grader import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion, options
-from gradegate.values.limits import reached
+from gradegate.values.figures import reached
 
 
 @options

@@ -16,7 +16,7 @@ from pydantic import Field
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, numbered, shown
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 
 BEST = 10
 _SCORE = verdicts.score(BEST)

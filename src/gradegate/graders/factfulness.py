@@ -24,7 +24,7 @@ from gradegate.grading.numbers import Number, Share
 from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.rubric import list_of, shape
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all

@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints
 from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.reading.line import LastLine
-from gradegate.values.limits import mean
+from gradegate.values.figures import mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]

@@ -19,7 +19,7 @@ from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 
 BEST = 10
 _MARK = verdicts.score(BEST)

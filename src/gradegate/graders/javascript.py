@@ -16,8 +16,7 @@ from pydantic import field_validator
 from gradegate.grading import program_objects
 from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
 from gradegate.grading.program_objects import situation
-from gradegate.texts import code
-from gradegate.texts.script import Fault, ScriptError, Vain, mentions
+from gradegate.texts.script import Fault, ScriptError, Vain, mentions, of_assertion
 
 
 @assertion("javascript")
@@ -37,7 +36,7 @@ class JavaScript(Grader):
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
             raise ValueError("is not JavaScript")
-        _vain(value) if isinstance(value, str) else code.of_assertion(value)
+        _vain(value) if isinstance(value, str) else of_assertion(value)
         return value
 
     def never(self) -> str:
@@ -47,7 +46,7 @@ class JavaScript(Grader):
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
-            found = code.of_assertion(self.value).call(transcript.answer, told)
+            found = of_assertion(self.value).call(transcript.answer, told)
             verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
         except (Fault, NoVerdict) as e:
             return program_objects.broken(f"the JavaScript fails on the answer: {e}")
@@ -61,7 +60,7 @@ class JavaScript(Grader):
 def _vain(snippet: str) -> str:
     """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
     try:
-        code.of_assertion(snippet)
+        of_assertion(snippet)
     except Vain as e:
         return f"{e}; {e.cure}"
     return ""

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.grading.grader import Grade, Grader, Judge, NoVerdict, Transcript, Verdict, assertion, verdicts_on
 from gradegate.grading.numbers import Number
-from gradegate.values.limits import exact, reached, weighted_mean
+from gradegate.values.figures import exact, reached, weighted_mean
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

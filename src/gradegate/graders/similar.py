@@ -16,7 +16,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.metrics import vectors
 from gradegate.grading.numbers import Number
-from gradegate.values.limits import EPSILON, reached
+from gradegate.values.figures import EPSILON, reached
 
 DEFAULT = 0.75
 

@@ -66,12 +66,12 @@ class Regex(Grader):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        patterns.check_javascript(value)
+        patterns.check(value, javascript=True)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         try:
-            matches = patterns.search_javascript(self.value, transcript.output)
+            matches = patterns.search(self.value, transcript.output, javascript=True)
         except ValueError as e:
             raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
         return Verdict(float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/")

@@ -17,7 +17,7 @@ from gradegate.grading.metrics.faithfulness import ClaimSource, FaithfulnessMetr
 from gradegate.grading.metrics.metric import DOCUMENTS, Measured, WindowSize, ask_once, exchanges_of, images_in, texts_of
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Turn, Window, flat, unanswered, windows
-from gradegate.values.limits import mean
+from gradegate.values.figures import mean
 
 _WORDS = re.compile(r"\w+")
 

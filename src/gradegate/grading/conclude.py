@@ -13,8 +13,7 @@ from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
 from gradegate.values.conversation import NO_USAGE, Usage
-from gradegate.values.figures import scores
-from gradegate.values.limits import exact, reached, weighted_mean
+from gradegate.values.figures import exact, reached, scores, weighted_mean
 from gradegate.values.result import Asserted, Grade, Outcome, Verdict
 from gradegate.values.suite import Code, nothing
 

@@ -21,7 +21,7 @@ from typing import Any
 from gradegate.errors import ProviderError, Trouble
 from gradegate.values.account import BudgetReport
 from gradegate.values.conversation import Usage
-from gradegate.values.limits import exact
+from gradegate.values.figures import exact
 from gradegate.values.suite import NO_LIMITS, Limits
 
 LOOK_EVERY = 0.25  # seconds

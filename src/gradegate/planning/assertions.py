@@ -23,8 +23,7 @@ from gradegate.planning.grader_options import is_shared, option_names
 from gradegate.planning.types import SET, unknown
 from gradegate.processes.pool import INSTEAD, check
 from gradegate.registry import suggest
-from gradegate.texts.code import of_transform, shown
-from gradegate.texts.script import ScriptError, mentions
+from gradegate.texts.script import ScriptError, mentions, of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 from gradegate.values.conversation import Turn
 from gradegate.values.result import Asserted

@@ -24,7 +24,7 @@ from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.planning.identity import digest
 from gradegate.planning.models import another, behind, how_to_serve, maker, self_contained
-from gradegate.texts.code import of_transform
+from gradegate.texts.script import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
 

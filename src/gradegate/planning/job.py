@@ -12,8 +12,7 @@ from gradegate.grading.conclude import Binding
 from gradegate.options import MOST_RUNS
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
-from gradegate.values.account import AskedModel, KeyUse
-from gradegate.values.history import History
+from gradegate.values.account import AskedModel, History, KeyUse
 from gradegate.values.result import Power, selects
 from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
 

@@ -15,8 +15,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import near
-from gradegate.texts.prompt import stays, unknown
-from gradegate.texts.template import TemplateError, environment, needs
+from gradegate.texts.template import TemplateError, environment, needs, stays, unknown
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
 

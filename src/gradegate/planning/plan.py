@@ -123,7 +123,7 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
 
 
 def _quarantined(quarantine: Quarantine) -> str:
-    if not quarantine.in_force:
+    if quarantine.days < 0:
         return f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
     ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
     return f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"

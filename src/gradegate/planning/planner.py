@@ -49,7 +49,9 @@ class Planner:
         self.prompts = Prompts(self.env, self.mistakes)
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, frozenset(self.settings.variables), partial=self.settings.filtered or recorded)
+        asked = self.settings
+        partial = any((recorded, asked.filter_pattern, asked.filter_metadata, asked.filter_first, asked.filter_providers))
+        self.names = Names(defined, suite.env, frozenset(asked.variables), partial=partial)
 
     def jobs(self) -> list[Job]:
         """All of them; none where the plan is too large."""

@@ -11,8 +11,7 @@ from gradegate.configs import generators
 from gradegate.errors import Mistake, Origin, ProviderError
 from gradegate.planning.job import Render
 from gradegate.texts import chat
-from gradegate.texts.prompt import asks_for, fill
-from gradegate.texts.template import TemplateError
+from gradegate.texts.template import TemplateError, asks_for, fill
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Case, PromptSpec
 

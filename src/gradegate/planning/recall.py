@@ -16,8 +16,7 @@ from gradegate.planning.assertions import Subject, bind
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Recall, Render
 from gradegate.texts import chat
-from gradegate.texts.prompt import asked_by, fill
-from gradegate.texts.template import is_template, render
+from gradegate.texts.template import asked_by, fill, is_template, render
 from gradegate.values.suite import Assertion, Case, PromptSpec, Verbatim
 
 OPTION = "storeOutputAs"

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.identity import Ordinals, digest
-from gradegate.texts.code import Function, of_transform
-from gradegate.texts.script import Script, ScriptError
+from gradegate.texts.script import Function, Script, ScriptError, of_transform
 from gradegate.values.suite import Case, Code, Suite
 
 

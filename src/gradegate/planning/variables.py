@@ -20,8 +20,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
 from gradegate.processes.pool import SOURCE, program
 from gradegate.processes.program import Program
-from gradegate.texts.prompt import stays
-from gradegate.texts.template import TemplateError, is_template, render, show, uses
+from gradegate.texts.template import TemplateError, is_template, render, show, stays, uses
 from gradegate.values.suite import Verbatim
 
 _NO_TEXT = "it returned no dict with a text as `output`"

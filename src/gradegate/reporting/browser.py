@@ -22,8 +22,7 @@ from markupsafe import Markup
 
 from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import titled
-from gradegate.values.figures import figure, many, spent
-from gradegate.values.limits import mean
+from gradegate.values.figures import figure, many, mean, spent
 from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, takes
 
 _TEXT = 20_000  # characters of one text

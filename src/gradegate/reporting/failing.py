@@ -12,6 +12,7 @@ from gradegate.reporting.findings import Effect, Finding
 from gradegate.reporting.visible import clip, fact, one_line, outline, shown, visible
 from gradegate.reporting.wording import called, expected, name, place, remarks, said, scored, spot
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.values.account import LEAST
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
 
@@ -112,8 +113,8 @@ def flaky(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         for grade in row.grades:
             past = grade.history
-            if past and (past.flaky or past.broken):
-                votes = past.fails + past.passes
+            votes = past.fails + past.passes if past else 0
+            if past and (past.flaky or (past.fails > past.passes and votes >= LEAST)):  # of so many, more than 95 % fail
                 said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} failed on the default branch"
                 found.append((-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}"))
     return [line for _, line in sorted(found, key=lambda item: item[0])]

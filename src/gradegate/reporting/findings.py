@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from gradegate.reporting.visible import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
-from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of, takes
+from gradegate.values.result import Decision, Grade, Outcome, Row, left_open, open_in_grade, runs_of, takes, unconfirmed
 from gradegate.values.suite import Rule
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from gradegate.reporting import agent, wording
 from gradegate.reporting.account import line as power
@@ -13,9 +13,8 @@ from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
 from gradegate.reporting.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reporting.report import Links
-from gradegate.values.account import DerivedMetric
-from gradegate.values.changes import GUARD, GateChanges, done, guarded
-from gradegate.values.figures import many, read_replies
+from gradegate.values.account import GUARD, DerivedMetric, GateChanges, done, guarded
+from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult
 from gradegate.values.suite import Note, Rule
 
@@ -293,7 +292,7 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     """What is to be said of each rule, why it is missed or cannot be told, and what it cannot see; then what the run took."""
     run = decision.run
-    if not run.cases:  # it took nothing
+    if not run.rows:  # it took nothing
         return ""
     lines = []
     for result in decision.rules:
@@ -309,7 +308,8 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     keys = form.fit((f"<br>{code(str(use), 200)}" for use in run.keys), 20)
     target, grader = took(run)
     text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
-    replies = read_replies(run.grader_usage.readings)
+    readings = ((name.replace("_", " "), count) for name, count in asdict(run.grader_usage.readings).items())
+    replies = ", ".join(f"{count:,} {name}" for name, count in readings if count)
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
     text += f"<br>Models: {asked or 'none'}" + "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)

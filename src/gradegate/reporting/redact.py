@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.options import worded
-from gradegate.values.account import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
-from gradegate.values.changes import GateChange, GateChanges
+from gradegate.values.account import AskedModel, BaselineReport, DerivedMetric, GateChange, GateChanges, KeyUse, Made
 from gradegate.values.conversation import Turn
-from gradegate.values.result import Asserted, CaseResult, Grade, Row, RunResult, Vote
+from gradegate.values.result import Asserted, Grade, Row, RunResult, Vote
 from gradegate.values.suite import Note, Policy, Rule
 
 T = TypeVar("T")
 # Values that hold text from models, providers, the config or the environment.
-_OF_RUN = (RunResult, CaseResult, Row, Grade, Vote, Asserted, AskedModel, KeyUse, Made, BaselineReport, DerivedMetric, Note, Turn)
+_OF_RUN = (RunResult, Row, Grade, Vote, Asserted, AskedModel, KeyUse, Made, BaselineReport, DerivedMetric, Note, Turn)
 _OPEN = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _GRADED = frozenset({"prompt", "output", "turns", "metadata"})  # of a row: what its graders saw
 

@@ -9,8 +9,7 @@ from gradegate.errors import Origin
 from gradegate.reporting.findings import Effect, unchecked
 from gradegate.reporting.visible import one_line, shown
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
-from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.values.changes import GateChanges, done
+from gradegate.values.account import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
 from gradegate.values.figures import dearer, figure, many, percent, percents, scores, slower
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
@@ -56,7 +55,7 @@ _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "inconclusiv
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
-    if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
+    if decision.outcome is GateOutcome.PASS and not decision.run.rows:  # a run of no case passes in no other way
         return "Nothing to check"
     part = " (a part of the gate)" if decision.run.made.only else ""
     return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
@@ -66,7 +65,7 @@ def in_short(decision: Decision) -> str:
     """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
     cases, report = decision.cases, decision.run.baseline
     all_cases = many(cases.planned, "case")
-    if not decision.run.cases:
+    if not decision.run.rows:
         return ""
     if any(result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking for result in decision.rules) and report:
         return f"{many(report.new_failures, 'new failure')} in {all_cases}"
@@ -164,7 +163,7 @@ def counted(counts: Counts) -> str:
 def tally(decision: Decision) -> str:
     """The counts of the run in one line."""
     cases, grades = decision.cases, decision.grades
-    if not decision.run.cases:
+    if not decision.run.rows:
         return "No case was run, and no model was asked"
     return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
 
@@ -180,7 +179,7 @@ def name(row: Row) -> str:
 
 def remarks(row: Row) -> list[str]:
     """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
-    cut = ["the answer was cut at its token limit"] if row.cut_off else []
+    cut = ["the answer was cut at its token limit"] if row.metadata.get("finish_reason") == "length" else []
     return [*filter(None, [row.reason]), *cut]
 
 

@@ -12,7 +12,7 @@ from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, command, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
-from gradegate.values.changes import ChangeKind
+from gradegate.values.account import ChangeKind
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.values.suite import NOWHERE

@@ -24,7 +24,7 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
 from gradegate.results.earlier_run import standing
-from gradegate.values.changes import GateChanges
+from gradegate.values.account import GateChanges
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100

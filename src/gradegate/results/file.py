@@ -21,9 +21,8 @@ from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline, together
 from gradegate.results.mapping import value, written
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
-from gradegate.values.account import Made
+from gradegate.values.account import GradeRecord, Made, PastRun, Records
 from gradegate.values.conversation import NO_USAGE
-from gradegate.values.history import GradeRecord, PastRun, Records
 from gradegate.values.result import Decision, Row, runs_of
 from gradegate.values.suite import NOTHING
 

@@ -11,11 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gradegate.errors import Origin
 from gradegate.results.mapping import SELF, At, encodable, finite, keys_of, line, plain, value
-from gradegate.values.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, KeyUse, Made, SentinelReport
-from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values import account
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
-from gradegate.values.history import HistoryReport
-from gradegate.values.result import Grade, Row, RuleResult, cases_of, runs_of
+from gradegate.values.result import Grade, Row, RuleResult, runs_of
 from gradegate.values.suite import Note, Select
 
 
@@ -43,7 +41,8 @@ _OF_GRADES = "votes confirmed unconfirmed key definition base undone unheard wit
 _OF_CASES = "key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed"
 _OF_RULES = (
     "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p base_rate "
-    "max_cost_increase max_latency_increase cost latency within_noise cases failing_before slack unchanged one_broken three_broken five_points"
+    "max_cost_increase max_latency_increase cost latency within_noise cases failing_before slack unchanged one_broken three_broken "
+    "five_points"
 )
 
 
@@ -182,12 +181,14 @@ class ChangeLine(Part):
     line: Annotated[int, At("origin", lambda it: it.line if it else 0, into=None)] = key("0 means the file as a whole.")
 
 
-def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
+def _read_changes(said: list[ChangeLine]) -> tuple[account.GateChange, ...]:
     places = (Origin(change.file, change.line) if change.file else None for change in said)
-    return tuple(GateChange(ChangeKind(change.kind), change.text, place) for change, place in zip(said, places, strict=True))
+    return tuple(
+        account.GateChange(account.ChangeKind(change.kind), change.text, place) for change, place in zip(said, places, strict=True)
+    )
 
 
-@keys_of(Made, later="answers titles options folder only")
+@keys_of(account.Made, later="answers titles options folder only")
 class MadeLine(Part):
     """How the results came about."""
 
@@ -249,8 +250,8 @@ class Head(Part):
     interrupted: Annotated[str, At("run.interrupted")] = key("Why the run stopped early; empty when it did not.")
     incomplete: Annotated[str, At("run.incomplete")] = key("What is wrong with the parts of a run in shards; empty otherwise.", "")
     models: Annotated[list[str], At("run.models", lambda models: [encodable(str(model)) for model in models], into=None)]
-    asked: Annotated[list[AskedModel], At("run.models")] = key("The models, each in its parts.")
-    keys: Annotated[list[KeyUse], At("run.keys")] = key("What left the environment, and where it went.", [])
+    asked: Annotated[list[account.AskedModel], At("run.models")] = key("The models, each in its parts.")
+    keys: Annotated[list[account.KeyUse], At("run.keys")] = key("What left the environment, and where it went.", [])
     hidden: Annotated[list[str], At("run.hidden")] = key("The variables with values that no report shows.", [])
     setup: bool = key("Inconclusive because of a wrong key or model.")
     gate_changes: Annotated[list[ChangeLine], At("changes.found", read=_read_changes)] = key(
@@ -260,13 +261,13 @@ class Head(Part):
     budget: Annotated[BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, into="run.budget")] = None
     cache: Annotated[CacheLine | None, At("run.cache")] = key("null where the run had none.", None)
     runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key("null where no case has runs.", None)
-    confirm: Annotated[ConfirmReport | None, At("run.confirm")] = key("What the re-asks of failures found.", None)
-    baseline: Annotated[BaselineReport | None, At("run.baseline")] = key("null where there is nothing to compare with.", None)
-    history: Annotated[HistoryReport | None, At("run.history")] = key("null where the run had none.", None)
-    sentinels: Annotated[SentinelReport | None, At("run.sentinels")] = key(
+    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key("What the re-asks of failures found.", None)
+    baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key("null where there is nothing to compare with.", None)
+    history: Annotated[account.HistoryReport | None, At("run.history")] = key("null where the run had none.", None)
+    sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(
         "What graders say of labelled outputs; null where none were asked.", None
     )
-    derived_metrics: Annotated[list[DerivedMetric], At("run.derived")] = key("Of each provider and prompt, in order.", [])
+    derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key("Of each provider and prompt, in order.", [])
     links: Annotated[dict[str, str], At(None)] = key("On GitHub: server, repository, commit and run.", {})
     about: Annotated[dict[str, dict[str, Any]], At("run.about")] = key("What a dialect keeps of a config, by its file.")
 
@@ -274,4 +275,4 @@ class Head(Part):
 class Results(Head):
     """One run of gradegate."""
 
-    cases: Annotated[list[CaseLine], At("run.cases", read=lambda cases: cases_of(value(Row, case) for case in cases))]
+    cases: Annotated[list[CaseLine], At("run.rows", read=lambda cases: tuple(value(Row, case) for case in cases))]

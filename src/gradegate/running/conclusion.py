@@ -23,7 +23,7 @@ from gradegate.texts.script import ScriptError
 from gradegate.values.account import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
-from gradegate.values.result import Row, RunResult, cases_of
+from gradegate.values.result import Row, RunResult
 from gradegate.values.suite import DerivedSpec, Note
 
 
@@ -152,7 +152,7 @@ class Gathered:
         of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder, plan.only
         made = Made(__version__, plan.commit, account.started, *of)
         return RunResult(
-            cases=cases_of(rows),
+            rows=tuple(rows),
             target_usage=target,
             grader_usage=graders,
             interrupted=account.stopped,
@@ -181,6 +181,6 @@ def nothing_asked(commit: str, digests: Mapping[str, str], notes: Iterable[str])
 
 def _notes(rows: Sequence[Row]) -> list[Note]:
     """Answers that were cut are graded, and every report says so; once for each place in a config."""
-    cut = [row for row in rows if row.cut_off]
+    cut = [row for row in rows if row.metadata.get("finish_reason") == "length"]
     places = Counter(row.origin for row in cut)
     return [Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()]

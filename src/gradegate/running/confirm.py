@@ -19,8 +19,7 @@ from gradegate.running.rows import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many
-from gradegate.values.open_grades import chief, members
-from gradegate.values.result import Grade, Outcome, Row
+from gradegate.values.result import Grade, Outcome, Row, chief, members
 
 Pursue = Callable[[Sequence[Asking], Portions, Stopped], None]  # brings askings to their end, or as far as it can
 
@@ -351,7 +350,7 @@ class Confirming:
 
 def _in_quarantine(answer: Answer) -> bool:
     quarantine = answer.job.case.quarantine
-    return quarantine is not None and quarantine.in_force
+    return quarantine is not None and quarantine.days >= 0
 
 
 def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:

@@ -185,10 +185,17 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
 # --- conversations that are held now --------------------------------------------------------------------------
 
 
+def _is_empty(message: Message) -> bool:
+    """Whether it says nothing at all."""
+    written = message.written
+    more = written is not None and (not isinstance(written.get("content"), str) or written.get("tool_calls"))
+    return not (message.content.strip() or message.images or more)
+
+
 def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
-    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if not it.is_empty]
+    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)]
     turns: list[Turn] = []
     usage = spent = NO_USAGE
     metadata: Mapping[str, Any] = {}

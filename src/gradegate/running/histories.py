@@ -14,8 +14,7 @@ from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
 from gradegate.results.file import history_lines
-from gradegate.values.account import Made
-from gradegate.values.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
+from gradegate.values.account import GradeRecord, HistoryReport, Made, PastRun, PastVotes, Records
 from gradegate.values.result import Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule
 

@@ -13,11 +13,9 @@ from gradegate.grading.conclude import Binding, BoundSet, Conclusion, conclude_c
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
 from gradegate.running.transforms import Untransformed
-from gradegate.texts.code import of_scoring
-from gradegate.texts.script import ScriptError
-from gradegate.values.conversation import NO_USAGE, Transcript
-from gradegate.values.figures import many
-from gradegate.values.limits import weighted_mean
+from gradegate.texts.script import ScriptError, of_scoring
+from gradegate.values.conversation import NO_USAGE, Took, Transcript
+from gradegate.values.figures import many, weighted_mean
 from gradegate.values.result import Grade, Outcome, Row
 from gradegate.values.suite import Case
 
@@ -66,7 +64,9 @@ def graded(job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], p
     # Whether the turns hold more than a prompt and the answer to it.
     says_more = len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
     turns = answer.turns if says_more else ()
-    row = _row(job, repeat, answer.prompt, output=answer.output, usage=usage, took=usage.took, turns=turns, metadata=answer.metadata)
+    measured = usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0  # not where a cache or a file gave the answer
+    took = Took(usage.known_cost, usage.seconds) if measured else None
+    row = _row(job, repeat, answer.prompt, output=answer.output, usage=usage, took=took, turns=turns, metadata=answer.metadata)
     return with_grades(job.case, row if planned is None or planned is job else replace(row, key=identity(planned, repeat)), grades)
 
 

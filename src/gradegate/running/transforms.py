@@ -15,8 +15,7 @@ from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.program_objects import told
 from gradegate.grading.reading.peel import is_reasoning
 from gradegate.planning.job import Job
-from gradegate.texts.code import of_transform
-from gradegate.texts.script import ScriptError
+from gradegate.texts.script import ScriptError, of_transform
 from gradegate.texts.values import dump
 from gradegate.values.conversation import IS_DATA, RAW, Reply, Transcript, Turn
 from gradegate.values.suite import Code

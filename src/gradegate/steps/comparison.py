@@ -20,8 +20,7 @@ from gradegate.planning.load import Located
 from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
 from gradegate.results.file import read_history
-from gradegate.values.changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
-from gradegate.values.history import History, Records
+from gradegate.values.account import NO_CHANGES, ChangeKind, GateChange, GateChanges, History, Records
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note
 

@@ -26,7 +26,7 @@ from gradegate.running.estimate import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.steps.labels import sentinel_mistakes as mistakes
 from gradegate.steps.labels import with_sentinels
-from gradegate.values.changes import NO_CHANGES, GateChanges
+from gradegate.values.account import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 
 T = TypeVar("T")

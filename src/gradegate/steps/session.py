@@ -29,7 +29,7 @@ from gradegate.running.histories import Histories
 from gradegate.running.run import Run, Watch
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
-from gradegate.values.changes import Approval, GateChanges
+from gradegate.values.account import Approval, GateChanges
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import Settings
 from gradegate.values.suite import NOTHING
@@ -191,7 +191,7 @@ def unasked(
 
 def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
     """The changes with who approved of them, where they would block."""
-    if not changes.blocking:
+    if changes.approved or not (changes.found and changes.block):
         return changes
     approval = approve()
     return replace(changes, approved=approval.by, refused=approval.why)

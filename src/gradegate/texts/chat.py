@@ -21,31 +21,31 @@ TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
+def structure(text: str) -> list[Any] | dict[str, Any] | None:
+    """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
+    start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
+    try:
+        if start.startswith(("[", "{")):
+            parsed = json.loads(start)
+            return parsed if isinstance(parsed, list | dict) else None
+        listed = document.read(text.encode("utf-8", "replace"), "chat") if start.startswith("- role:") else None
+        return listed if messages(listed) else None
+    except (ValueError, RecursionError, ConfigError):
+        return None
+
+
 def parse(text: str, understood: bool = False) -> tuple[Message, ...] | None:
     """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
 
-    ``understood``: None as well where a part is not a text or an image alone, because only those can be sent on filled in; and of a
-    message ``written`` has what stands beside role and content.
+    ``understood``: only parts that can be sent on filled in, texts and images alone; ``written`` has the rest of each message.
     """
-    start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
-    try:
-        if start.startswith("["):
-            return messages(json.loads(start), understood)
-        if start.startswith("- role:"):
-            return messages(document.read(text.encode("utf-8", "replace"), "chat"), understood)
-    except (ValueError, RecursionError, ConfigError):
-        return None
-    return None
+    return messages(structure(text), understood)
 
 
 def is_chat(value: Any) -> bool:
     """Whether data is meant as a list of messages, understood or not."""
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and bool(value)
-        and all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
-    )
+    listed = isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
+    return listed and all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
 
 
 def broken(text: str, understood: bool = False) -> str:
@@ -151,7 +151,6 @@ def beyond(value: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         if key not in known and inner:
             return str(key)
         deeper = known.get(key)
-        more = beyond(inner, deeper) if deeper is not None and isinstance(inner, Mapping) else ""
-        if more:
+        if deeper is not None and isinstance(inner, Mapping) and (more := beyond(inner, deeper)):
             return more
     return ""

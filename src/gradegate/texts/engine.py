@@ -19,13 +19,16 @@ from gradegate.texts.values import SIGNS, UNDEFINED, add, is_true, member, numbe
 
 # Of the worker, which imports nothing later.
 NEEDS = ("encodings.unicode_escape", "encodings.utf_16_le", "jinja2.debug", "logging", "pprint", "textwrap")
+_TROUBLE = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
+# What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
+_ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
+_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
+_ROOT = re.compile(r"[A-Za-z_]\w*")
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 
 
 class TemplateError(ValueError):
     """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
-
-
-_TROUBLE = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
 
 
 def _error(trouble: Exception) -> TemplateError:
@@ -125,7 +128,11 @@ class _Filling:
             case nodes.Getitem():
                 return member(value(node.node), value(node.arg))
             case nodes.Filter():
-                return self._filter(node)
+                try:
+                    return FILTERS[node.name](value(node.node), *map(value, node.args))
+                except (TypeError, ValueError) as e:
+                    words = "it takes other values" if "positional argument" in str(e) or isinstance(e, JSONDecodeError) else e
+                    raise TypeError(f"`{node.name}`: {words}") from e
             case nodes.Test():
                 return TESTS[node.name](value(node.node))
             case nodes.Compare():
@@ -146,13 +153,6 @@ class _Filling:
                 return number(to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1))
         return SIGNS[grammar.BINARY[type(node)]](value(node.left), value(node.right))
 
-    def _filter(self, node: Any) -> Any:
-        try:
-            return FILTERS[node.name](self._value(node.node), *map(self._value, node.args))
-        except (TypeError, ValueError) as e:
-            words = "it takes other values" if "positional argument" in str(e) or isinstance(e, JSONDecodeError) else e
-            raise TypeError(f"`{node.name}`: {words}") from e
-
 
 def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
     """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
@@ -167,27 +167,18 @@ _parsed = lru_cache(maxsize=256)(parse)  # of the worker
 
 
 def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> str:
-    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed`` has it.
-
-    Raises TemplateError.
-    """
+    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
     special = frozenset(as_json)
     return generate(_parsed(source), {name: printed(value) if name in special else value for name, value in variables.items()})
 
 
-# --- what a template asks for -------------------------------------------------------------------------------------
-
-
 def asked(source: str) -> tuple[list[str], ...]:
-    """What a template asks for: variables, and those of them that it nowhere tests or defaults; the same for members of ``env``.
-
-    Last come the variables that stand in comments of HTML alone. Raises TemplateError.
-    """
+    """What the worker does: ``asked_by`` of a template. Raises TemplateError."""
     return asked_by(_parsed(source))
 
 
 def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
-    """``asked`` of a tree."""
+    """The variables that it asks for, those of them that it nowhere tests or defaults, the same of ``env``, and those in comments alone."""
     names, outside = set[str](), set[str]()
     _look(tree.body, set(), names)
     first = next(tree.find_all(nodes.TemplateData), None)  # a chat is filled in value by value: a comment of one ends with it
@@ -252,13 +243,6 @@ def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
     if isinstance(tree, kind):
         yield tree
     yield from tree.find_all(kind)
-
-
-# What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
-_ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
-_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
-_ROOT = re.compile(r"[A-Za-z_]\w*")
-_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 
 
 def mentioned(text: str) -> list[str]:

@@ -10,25 +10,8 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.texts.values import (
-    SIGNS,
-    SPACE,
-    UNDEFINED,
-    add,
-    dump,
-    is_nothing,
-    is_true,
-    member,
-    number,
-    show,
-    to_number,
-    to_string,
-    units,
-    whole,
-)
-
-_LEADING_FLOAT = re.compile(r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))")
-_LEADING_INT = re.compile(r"\s*([+-]?\d+)")
+from gradegate.texts import values as js
+from gradegate.texts.values import UNDEFINED, is_nothing, is_true, member, number, show, to_number, to_string, units, whole
 
 
 def _text(value: Any) -> str:
@@ -59,20 +42,11 @@ def _size(value: Any, otherwise: int) -> int:
     return int(size) if math.isfinite(size) else otherwise
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
-
-
 def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     total: Any = 0
     for item in _list(values):
-        total = add(total, member(item, attribute) if is_true(attribute) else item)
-    return add(start, total)
-
-
-def _length(value: Any) -> Any:
-    if is_nothing(value) or value is False:
-        return 0
-    return len(value) if isinstance(value, Mapping) else member(value, "length")
+        total = js.add(total, member(item, attribute) if is_true(attribute) else item)
+    return js.add(start, total)
 
 
 def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
@@ -92,13 +66,10 @@ def _sort(value: Any, reverse: Any = False, case_sensitive: Any = False, attribu
         return item.lower() if isinstance(item, str) and not is_true(case_sensitive) else item
 
     def compared(left: Any, right: Any) -> int:
-        order = -1 if SIGNS["<"](key(left), key(right)) else int(SIGNS[">"](key(left), key(right)))
+        order = -1 if js.SIGNS["<"](key(left), key(right)) else int(js.SIGNS[">"](key(left), key(right)))
         return -order if is_true(reverse) else order
 
     return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compared))
-
-
-# --- texts --------------------------------------------------------------------------------------------------------
 
 
 def _capitalize(value: Any) -> str:
@@ -124,7 +95,7 @@ def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) 
 
 def _trim(value: Any) -> str:
     if isinstance(value, str):
-        return value.strip(SPACE)
+        return value.strip(js.SPACE)
     raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
@@ -154,17 +125,12 @@ def _string(value: Any) -> str:
     return to_string(value)
 
 
-# --- numbers and values -------------------------------------------------------------------------------------------
+def _leading(kind: type[float], pattern: str) -> Callable[..., Any]:
+    def read(value: Any, otherwise: Any = UNDEFINED) -> Any:
+        match = re.match(pattern, to_string(value))
+        return number(kind(match[1])) if match else otherwise
 
-
-def _float(value: Any, otherwise: Any = UNDEFINED) -> Any:
-    match = _LEADING_FLOAT.match(to_string(value))
-    return number(float(match[1])) if match else otherwise
-
-
-def _int(value: Any, otherwise: Any = UNDEFINED) -> Any:
-    match = _LEADING_INT.match(to_string(value))
-    return number(int(match[1])) if match else otherwise
+    return read
 
 
 def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
@@ -186,14 +152,14 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "capitalize": _capitalize,
     "d": _default,
     "default": _default,
-    "dump": lambda value, spaces=None: value if value is UNDEFINED else dump(value, spaces),
+    "dump": lambda value, spaces=None: value if value is UNDEFINED else js.dump(value, spaces),
     "first": lambda value: member(_items(value), 0),
-    "float": _float,
+    "float": _leading(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
     "indent": _indent,
-    "int": _int,
+    "int": _leading(int, r"\s*([+-]?\d+)"),
     "join": _join,
     "last": lambda value: member(items := _items(value), len(items) - 1),
-    "length": _length,
+    "length": lambda it: 0 if is_nothing(it) or it is False else len(it) if isinstance(it, Mapping) else member(it, "length"),
     "load": json.loads,
     "lower": lambda value: _text(value).lower(),
     "replace": _replace,

@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from gradegate.registry import suggest
-from gradegate.texts import body, script
+from gradegate.texts import script, snippet
 from gradegate.texts.script import Script, ScriptError
 from gradegate.values.suite import Code
 
@@ -30,6 +30,7 @@ _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|{_SCORES}\s*(?:\.\s*|\[\s*[\"'])(?P<member>(?<=\.)[\w$]+|[^\"']*(?=[\"']))"
     r"(?:[\"']\s*\])?|(?P<name>(?:[^\W\d]|\$)[\w$]*)|(?P<sign>\S))"
 )
+_CURE = "correct it, or write a function of JavaScript"
 _Value = Callable[[Mapping[str, float]], float]
 
 
@@ -45,7 +46,8 @@ class Working:
         if isinstance(self.way, Script):
             found = self.way.call(scores, step)
             if found.type not in ("number", "boolean"):
-                raise ScriptError(f"it gives {_SAID.get(found.type, 'an ' + found.type)}, and a metric is a number")
+                given = {"string": "a text", "undefined": "nothing", "null": "nothing"}.get(found.type, f"an {found.type}")
+                raise ScriptError(f"it gives {given}, and a metric is a number")
             number = float(found.value)
         else:
             try:
@@ -63,12 +65,9 @@ class Working:
         return number
 
 
-_SAID = {"string": "a text", "undefined": "nothing", "null": "nothing"}
-
-
 def working(code: Code) -> Working:
     """How a ``value`` of ``derivedMetrics`` is worked out. Raises ScriptError for what cannot be used."""
-    if not isinstance(code, str) or body.is_function(code):
+    if not isinstance(code, str) or re.match(r"\s*(?:async\s+)?function\b", code) or snippet.is_arrow(code):
         return Working(script.of_function(code, "namedScores", "evalStep"), None)
     if len(code) > MAX_CHARACTERS:
         raise ScriptError(f"it has more than {MAX_CHARACTERS:,} characters", cure="write less")
@@ -95,9 +94,6 @@ def working(code: Code) -> Working:
     return Working(value, frozenset(names))
 
 
-_CURE = "correct it, or write a function of JavaScript"
-
-
 def _read(node: ast.expr, words: Mapping[str, str | float], names: set[str], depth: int) -> _Value:
     """What a node comes to; ``names`` gathers the metrics. Raises ScriptError for a node of another kind, and RecursionError."""
     if depth > _DEEPEST:
@@ -116,25 +112,19 @@ def _read(node: ast.expr, words: Mapping[str, str | float], names: set[str], dep
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             value, factor = _read(node.operand, words, names, depth + 1), -1 if isinstance(node.op, ast.USub) else 1
             return lambda scores: factor * value(scores)
-        case ast.Call(func=ast.Name(id=key)) if isinstance(words[key], str):
-            function, given = _function(str(words[key]), node.args)
+        case ast.Call(func=ast.Name(id=key), args=given) if isinstance(name := words[key], str):
+            if name not in _FUNCTIONS:
+                near = suggest(name, _FUNCTIONS) or f"the functions are {', '.join(_FUNCTIONS)}"
+                raise ScriptError(f"the function `{name}` is not supported", cure=f"{near}; or write one of JavaScript")
+            least, most, function = _FUNCTIONS[name]
+            if most == _ANY and len(given) == 1 and isinstance(given[0], ast.List):
+                given = given[0].elts
+            if not least <= len(given) <= most:
+                wanted = f"{least}" if least == most else f"{least} or {'more' if most == _ANY else most}"
+                raise ScriptError(f"`{name}` takes {wanted} arguments, not {len(given)}", cure="correct them")
             values = [_read(item, words, names, depth + 1) for item in given]
             return lambda scores: function(*[value(scores) for value in values])
     raise ScriptError("a bracket or a comma is not supported there", cure=_CURE)
-
-
-def _function(name: str, given: list[ast.expr]) -> tuple[Callable[..., float], list[ast.expr]]:
-    """A function of the table and what it is called with: of one that takes any number also a list of them. Raises ScriptError."""
-    if name not in _FUNCTIONS:
-        near = suggest(name, _FUNCTIONS) or f"the functions are {', '.join(_FUNCTIONS)}"
-        raise ScriptError(f"the function `{name}` is not supported", cure=f"{near}; or write one of JavaScript")
-    least, most, function = _FUNCTIONS[name]
-    if most == _ANY and len(given) == 1 and isinstance(given[0], ast.List):
-        given = given[0].elts
-    if not least <= len(given) <= most:
-        wanted = f"{least}" if least == most else f"{least} or {'more' if most == _ANY else most}"
-        raise ScriptError(f"`{name}` takes {wanted} arguments, not {len(given)}", cure="correct them")
-    return function, given
 
 
 def _round(value: float, places: float = 0) -> float:
@@ -145,17 +135,11 @@ def _round(value: float, places: float = 0) -> float:
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-int(places)), ROUND_HALF_UP))
 
 
-def _divided(left: float, right: float) -> float:
-    if right:
-        return left / right
-    return math.copysign(math.inf, left) if left and not math.isnan(left) else math.nan
-
-
 _SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: _divided,
+    ast.Div: lambda a, b: a / b if b else math.copysign(math.inf, a) if a and not math.isnan(a) else math.nan,
     ast.Mod: lambda a, b: a - b * math.floor(a / b) if b else a,
     ast.Pow: math.pow,
 }

@@ -37,18 +37,9 @@ _NAMES: dict[type[nodes.Node], str] = {
     nodes.Slice: "`[a:b]`",
     nodes.Tuple: "a comma between values",
 }
-_INSTEAD = {  # what configs write most of what is not supported, and the filter that does it
-    "count": "length",
-    "tojson": "dump",
-    "toLowerCase": "lower",
-    "toUpperCase": "upper",
-    "trim": "trim",
-    "join": "join",
-    "replace": "replace",
-    "replaceAll": "replace",
-    "lower": "lower",
-    "upper": "upper",
-}
+# What configs write most of what is not supported, and the filter that does it.
+_INSTEAD = {"count": "length", "tojson": "dump", "toLowerCase": "lower", "toUpperCase": "upper", "replaceAll": "replace"}
+_INSTEAD |= {name: name for name in ("trim", "join", "replace", "lower", "upper")}
 
 
 class _Lexer(Lexer):

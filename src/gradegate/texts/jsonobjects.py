@@ -12,6 +12,7 @@ from gradegate.files.faults import WrongError
 # A text in double or single quotes, a sign of structure, a bare word or number, or blanks.
 _TOKEN = re.compile(r"""("(?:[^"\\]|\\.)*+")|('(?:[^'\\]|\\.)*+')|([{}\[\]:,])|([^\s{}\[\]:,"']++)|[ \t\r\n]++""", re.DOTALL)
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+_QUOTES = {"\\'": "'", '"': '\\"'}  # of a text in single quotes, as JSON has them
 _BARE_KEY = re.compile(r"[^\W\d]\w*")
 _COLON = re.compile(r"\s*+:")
 _BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
@@ -39,7 +40,12 @@ def find(text: str) -> Iterator[Found]:
     position = 0
     while begins := _BEGINS.search(text, position):
         start = begins.start()
-        position = _end_of_braces(text, start)
+        position, depth = len(text), 0  # the end of its braces
+        for sign in _STRUCTURE.finditer(text, start):
+            depth += {"{": 1, "}": -1}.get(sign[0], 0)
+            if depth == 0:
+                position = sign.end()
+                break
         try:
             value, position = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
@@ -48,15 +54,6 @@ def find(text: str) -> Iterator[Found]:
             except (ValueError, RecursionError):
                 continue
         yield Found(value, start, position)
-
-
-def _end_of_braces(text: str, start: int) -> int:
-    depth = 0
-    for sign in _STRUCTURE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(sign[0], 0)
-        if depth == 0:
-            return sign.end()
-    return len(text)
 
 
 def rewritten(text: str) -> str:
@@ -76,18 +73,13 @@ def rewritten(text: str) -> str:
             parts[last] = " "
         if token.lastindex:
             last = len(parts)
-        if double or single:
-            parts.append(_text(double or single))
+        if written := double or single:
+            inside = written[1:-1]
+            if single:
+                inside = re.sub(r'\\.|"', lambda sign: _QUOTES.get(sign[0], sign[0]), inside, flags=re.DOTALL)
+            parts.append('"' + inside.replace("\n", "\\n").replace("\r", "\\r") + '"')
         elif word and _BARE_KEY.fullmatch(word) and _COLON.match(text, position):
             parts.append(f'"{word}"')
         else:
             parts.append(sign or _CONSTANTS.get(word, word) or " ")
     return "".join(parts)
-
-
-def _text(written: str) -> str:
-    """A text in quotes as JSON has it."""
-    inside = written[1:-1]
-    if written[0] == "'":
-        inside = re.sub(r'\\.|"', lambda sign: {"\\'": "'", '"': '\\"'}.get(sign[0], sign[0]), inside, flags=re.DOTALL)
-    return '"' + inside.replace("\n", "\\n").replace("\r", "\\r") + '"'

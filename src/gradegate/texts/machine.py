@@ -43,8 +43,7 @@ def _context(source: str) -> tuple[Any, Any]:
 def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[str, Any]:
     """What a function with this body gives for the arguments in ``given`` (JSON); without parameters it is a module.
 
-    ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is the value in JSON, or what was
-    thrown, then with its ``line`` of the body (0: unknown).
+    ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is JSON, or what was thrown at ``line`` (0: unknown).
     """
     until = time.process_time() + SCRIPT_SECONDS
     context, prelude = _context(_PRELUDE)
@@ -55,7 +54,7 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
                 break
         said: dict[str, Any] = json.loads(prelude())
     except quickjs.JSException as e:
-        return _thrown(e)
+        return _beyond(str(e))
     if said["limit"]:
         return _beyond(said["limit"], said.get("stack", ""))
     if said["lacking"]:
@@ -71,7 +70,7 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
         _, look = _context(_CHECK)
         said: dict[str, Any] = json.loads(look(body, json.dumps(parameters)))
     except quickjs.JSException as e:
-        return _thrown(e)
+        return _beyond(str(e))
     return {**said, "line": line_in(said.get("stack", ""))}
 
 
@@ -88,14 +87,9 @@ def line_in(stack: str) -> int:
     return next((line for line in lines if line > 0), 0)
 
 
-def _thrown(error: Exception) -> dict[str, Any]:
-    """Of what came past the prelude: an interrupted snippet, or memory that is used up."""
-    words, _, stack = str(error).partition("\n")
-    return _beyond(words, stack)
-
-
-def _beyond(words: str, stack: str) -> dict[str, Any]:
-    """Of a limit that was hit, whatever the snippet made of it: ``words`` are the engine's."""
+def _beyond(words: str, stack: str = "") -> dict[str, Any]:
+    """Of a limit that was hit, whatever the snippet made of it: ``words`` are the engine's, with the stack behind them or beside."""
+    words, _, behind = words.partition("\n")
     exceeded = words != "nested"  # which is cheap, and may be an answer's doing alone
     if "interrupted" in words:
         words = f"it takes more than {SCRIPT_SECONDS:g} s"
@@ -103,7 +97,7 @@ def _beyond(words: str, stack: str) -> dict[str, Any]:
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
     elif not exceeded:
         words = "it reads JSON that is nested too deeply"
-    return _failed(words, stack, exceeded=exceeded)
+    return _failed(words, stack or behind, exceeded=exceeded)
 
 
 def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:

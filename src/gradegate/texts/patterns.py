@@ -1,6 +1,7 @@
 """Regular expressions of a config, matched in the worker: one may backtrack for ever, or fill the memory.
 
-Those of JavaScript run in its own engine, the rest in Python's ``re``. What the worker does comes first.
+Those of JavaScript run in its own engine, the rest in Python's ``re``. What the worker does comes first. What asks it
+raises Exceeded and, for what is no pattern, ValueError.
 """
 
 from __future__ import annotations
@@ -23,17 +24,14 @@ _INSTEAD = {"A": "^", "Z": "$", "z": "$", "h": r"[ \t]", "R": r"\r?\n", "G": "^"
 
 
 def do(method: str, pattern: str, *arguments: Any) -> Any:
-    """A method of a compiled ``re``; of ``search``: whether it finds anything. Raises ValueError."""
+    """A method of a compiled ``re``; of ``search`` in each of the arguments: whether it finds anything. Raises ValueError."""
     try:
-        found = getattr(re.compile(pattern), method)(*arguments)
+        compiled = re.compile(pattern)
+        if method == "search":
+            return [compiled.search(text) is not None for text in arguments]
+        return getattr(compiled, method)(*arguments)
     except (re.error, OverflowError, IndexError) as e:
         raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
-    return found is not None if method == "search" else found
-
-
-def which(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Of each text whether the pattern is found in it. Raises ValueError."""
-    return [do("search", pattern, text) for text in texts]
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -52,45 +50,30 @@ def matches(pattern: str, text: str) -> bool:
         raise ValueError(f"is not a regular expression of JavaScript: {words.partition(': ')[2]}{cure}") from e
 
 
-# --- what asks the worker: each raises Exceeded and, for what is no pattern, ValueError ---------------------------
-
-
 @lru_cache(maxsize=256)
-def check(pattern: str) -> None:
-    """Raises ValueError for what cannot be compiled within the limits."""
-    _check(pattern, "do", "search", pattern, "")
-
-
-@lru_cache(maxsize=256)
-def check_javascript(pattern: str) -> None:
-    """Raises ValueError for what is no expression of JavaScript's, or cannot be compiled within the limits."""
-    for escape in re.finditer(r"\\(.)", pattern, re.DOTALL):
-        if escape[1] in _INSTEAD:
-            letter = escape[1]
-            cure = f"write `{_INSTEAD[letter]}`"
-            raise ValueError(f"`{escape[0]}` is the letter {letter} in JavaScript's expressions: {cure}")
-    _check(pattern, "matches", pattern, "")
-
-
-def _check(pattern: str, function: str, *arguments: str) -> None:
+def check(pattern: str, javascript: bool = False) -> None:
+    """Raises ValueError for what is no expression of Python's or JavaScript's, or cannot be compiled within the limits."""
+    for escape in re.finditer(r"\\(.)", pattern, re.DOTALL) if javascript else ():
+        if cure := _INSTEAD.get(escape[1]):
+            raise ValueError(f"`{escape[0]}` is the letter {escape[1]} in JavaScript's expressions: write `{cure}`")
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"has more than {MAX_PATTERN:,} characters")
     try:
-        evaluate(f"{_HERE}:{function}", *arguments)
+        search(pattern, "", javascript)
     except Exceeded as e:
         raise ValueError(f"cannot be used: {e}") from e
     except Refused as e:
         raise ValueError(str(e)) from e
 
 
-def search(pattern: str, text: str) -> bool:
-    """Whether the pattern matches somewhere."""
-    return bool(evaluate(f"{_HERE}:do", "search", pattern, text))
+def search(pattern: str, text: str, javascript: bool = False) -> bool:
+    """Whether the pattern, of JavaScript without flags, matches somewhere."""
+    return bool(evaluate(f"{_HERE}:matches", pattern, text)) if javascript else found_in(pattern, [text])[0]
 
 
-def search_javascript(pattern: str, text: str) -> bool:
-    """Whether an expression of JavaScript's, without flags, matches somewhere."""
-    return bool(evaluate(f"{_HERE}:matches", pattern, text))
+def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Of each text whether the pattern is found in it."""
+    return list(evaluate(f"{_HERE}:do", "search", pattern, *texts))
 
 
 def split(pattern: str, text: str) -> list[str | None]:
@@ -101,8 +84,3 @@ def split(pattern: str, text: str) -> list[str | None]:
 def without(pattern: str, text: str) -> str:
     """The text without what the pattern matches."""
     return str(evaluate(f"{_HERE}:do", "sub", pattern, "", text))
-
-
-def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Of each text whether the pattern is found in it."""
-    return list(evaluate(f"{_HERE}:which", pattern, list(texts)))

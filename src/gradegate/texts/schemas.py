@@ -17,7 +17,6 @@ from gradegate.registry import near
 
 NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later
 _HERE = "gradegate.texts.schemas"
-_LONGEST = 100  # characters of a value and of a part of a schema
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
 _SAYS = frozenset(
@@ -47,13 +46,11 @@ def fault(schema: str, known: bool = False) -> str:
         validator.check_schema(validator.schema)
     except SchemaError as e:
         return f"is not a JSON Schema: {_said(e)}"
-    strange = ""
     if isinstance(validator.schema, Mapping):
         specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
         resource = specification.create_resource(validator.schema)
-        strange = _leads_away(specification, resource) or (_checks_nothing(validator, resource, schema) if known else "")
-    if strange:
-        return strange
+        if strange := _leads_away(specification, resource) or (_checks_nothing(validator, resource, schema) if known else ""):
+            return strange
     try:
         for sample in _SAMPLES:
             next(validator.iter_errors(sample), None)
@@ -88,15 +85,26 @@ def _leads_away(specification: Any, resource: Any) -> str:
 
 def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
     """What is said of the first key that no draft, or only another one, knows: whatever the answer, it would conform."""
-    keywords = _keywords(validator.META_SCHEMA)
-    left = [resource]
+    from jsonschema import Draft202012Validator
+
+    keywords, left = _keywords(validator.META_SCHEMA), [resource]
     while left:
         resource = left.pop()
-        if isinstance(resource.contents, Mapping):
-            for key in resource.contents:
-                strange = key not in keywords and key not in _SAYS and not key.startswith(("$", "x-"))
-                if strange and f'"#/{key}/' not in schema:
-                    return f"has the key `{excerpt(key, 200)}`, which checks nothing: {_instead(key, validator, keywords)}"
+        keys = resource.contents if isinstance(resource.contents, Mapping) else ()
+        strange = (
+            it for it in keys if it not in keywords and it not in _SAYS and not it.startswith(("$", "x-")) and f'"#/{it}/' not in schema
+        )
+        if (key := next(strange, None)) is not None:
+            cure = "keys of your own start with x-"
+            if key in validator.schema and isinstance(validator.schema.get("schema"), Mapping):
+                cure = "write what is in `schema` alone"
+            elif close := near(key, keywords):
+                cure = f'did you mean "{close}"?'
+            elif key in _keywords(Draft202012Validator.META_SCHEMA):
+                cure = f"name its draft, `$schema: {Draft202012Validator.META_SCHEMA['$id']}`"
+            elif key in validator.schema and not validator.schema.keys() & keywords:
+                cure = "fields stand in `properties`"
+            return f"has the key `{excerpt(key, 200)}`, which checks nothing: {cure}"
         left += resource.subresources()
     return ""
 
@@ -108,20 +116,6 @@ def _keywords(metaschema: Mapping[str, Any]) -> frozenset[str]:
     folder = str(metaschema.get("$id") or metaschema.get("id")).rpartition("/")[0] + "/"
     parts = [REGISTRY.contents(uri) for uri in REGISTRY if uri.startswith(folder)]
     return frozenset(key for part in parts for key in part.get("properties", ()))
-
-
-def _instead(key: str, validator: Any, keywords: frozenset[str]) -> str:
-    from jsonschema import Draft202012Validator
-
-    if key in validator.schema and isinstance(validator.schema.get("schema"), Mapping):
-        return "write what is in `schema` alone"
-    if close := near(key, keywords):
-        return f'did you mean "{close}"?'
-    if key in _keywords(Draft202012Validator.META_SCHEMA):
-        return f"name its draft, `$schema: {Draft202012Validator.META_SCHEMA['$id']}`"
-    if key in validator.schema and not validator.schema.keys() & keywords:
-        return "fields stand in `properties`"
-    return "keys of your own start with x-"
 
 
 def problem(schema: str, value: Any) -> str:
@@ -145,16 +139,13 @@ def _said(error: Any) -> str:
         known = error.schema.get("properties", {})
         names = ", ".join(f"`{excerpt(str(name), 60)}`" for name in value if name not in known)
         return f"{error.json_path} has {names}, and no further key is allowed"
-    shown = (excerpt(json.dumps(it, ensure_ascii=False, default=str), _LONGEST) for it in (value, {keyword: asked}))
+    shown = (excerpt(json.dumps(it, ensure_ascii=False, default=str), 100) for it in (value, {keyword: asked}))
     return "{} is {}, and the schema asks for {}".format(error.json_path, *shown)
 
 
 def problems(schemas: dict[str, str], values: list[tuple[str, Any]]) -> list[str]:
     """``problem`` of each value, which stands beside the name of its schema."""
     return [problem(schemas[name], value) for name, value in values]
-
-
-# --- what asks the worker ---------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)

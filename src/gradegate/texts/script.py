@@ -1,6 +1,7 @@
-"""A snippet or file of JavaScript: parsed where the config is, and called with plain data in the worker.
+"""Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
 
-``docs/javascript.md`` says what runs. A call gets a context of its own, so nothing of one answer is left for the next.
+JavaScript is parsed where the config is, and called with plain data in the worker (``docs/javascript.md``). A call gets a
+context of its own, so nothing of one answer is left for the next.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from hashlib import sha256
 from typing import Any
 
 from gradegate.files.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
+from gradegate.processes import pool
 from gradegate.processes.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
-from gradegate.texts import body, screen
-from gradegate.texts.script_words import tokens
+from gradegate.processes.program import Program, quoted
+from gradegate.texts import snippet
 from gradegate.values.suite import Code
 
 _HERE = "gradegate.texts.machine"
 _TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
+_MODULE = ("module", "exports")
 
 
 class ScriptError(ValueError):
@@ -77,48 +80,79 @@ class Script:
         return Returned(_value(said), said["type"], lines)
 
 
-def of_assertion(code: Code) -> Script:
-    """The ``value`` of a ``javascript`` assertion. Raises ScriptError, as all of these, for what cannot be used."""
-    return _script(code, ("output", "context"), body.of_assertion)
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a file, in Python or for node."""
+
+    program: Program
+    default: str = "get_transform"  # the function, where none is named
+
+    def call(self, *arguments: Any) -> Returned:
+        """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
+        try:  # what makes another answer of an answer is part of judging it
+            value = pool.call(self.program, list(arguments), "gate", self.default)
+        except pool.Failed as e:
+            raise (Fault if e.raised else ScriptError)(str(e)) from e
+        return Returned(value, "nothing" if value is None else type(value).__name__)
 
 
-def of_transform(code: Code, parameter: str = "output") -> Script:
+# --- what each key of a config means; all raise ScriptError for what cannot be used ---------------------------------
+
+
+def of_assertion(code: Code) -> Script | Function:
+    """The ``value`` of a ``javascript`` assertion."""
+    return Function(code, "get_assert") if isinstance(code, Program) else _script(code, ("output", "context"), snippet.assertion_body)
+
+
+def of_transform(code: Code, parameter: str = "output") -> Script | Function:
     """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
-    return _script(code, (parameter, "context"), body.of_transform)
+    if isinstance(code, Program):
+        return Function(code)
+    return _script(code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}")
+
+
+def of_scoring(code: Code) -> Script | Function:
+    """An ``assertScoringFunction``."""
+    return Function(code, "func") if isinstance(code, Program) else of_transform(code)
 
 
 def of_response(code: Code) -> Script:
-    """``transformResponse`` of ``http:``, which may be a function."""
-    return _script(code, ("json", "text", "context"), body.of_response, may_be_function=True)
+    """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
+    names = ("json", "text", "context")
+    return _script(code, names, lambda text: snippet.value_body(text, names), may_be_function=True)
 
 
 def of_request(code: Code) -> Script:
-    """``transformRequest`` of ``http:``, which may be a function."""
-    return _script(code, ("prompt", "vars", "context"), body.of_request, may_be_function=True)
+    """``transformRequest`` of ``http:``: an expression over ``prompt``, ``vars`` and ``context``, a body, or a function of these."""
+    names = ("prompt", "vars", "context")
+    return _script(code, names, lambda text: snippet.value_body(text, names, returns=True), may_be_function=True)
 
 
 def of_function(code: Code, *parameters: str) -> Script:
     """A function that is called with these, or a file that exports one."""
-    return _script(code, parameters, lambda text: body.of_function(text, *parameters), may_be_function=True)
+    call = f"({', '.join(parameters)});"
+    return _script(code, parameters, lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}", may_be_function=True)
 
 
 def shown(value: Any) -> Any:
     """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    if isinstance(value, Program):
+        return value.shown
     if not isinstance(value, CodeFile):
         return value
     name = value["file"] + (":" + value["function"] if value["function"] else "")
     return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
 
 
-def lacks(code: str) -> screen.Refusal | None:
+def lacks(code: str) -> snippet.Refusal | None:
     """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
-    if len(code) > MAX_SCRIPT or (found := screen.refused(code)):
+    if len(code) > MAX_SCRIPT or (found := snippet.refused(code)):
         return found if len(code) <= MAX_SCRIPT else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
     try:
-        _parsed(body.of_module(code), ("module", "exports"), code)
+        _parsed(snippet.module_body(code), _MODULE, code)
     except ValueError:
         return None
-    return screen.unknown(code, _globals().union(("module", "exports")))
+    return snippet.unknown(code, _globals().union(_MODULE))
 
 
 def mentions(code: Code, *names: str) -> bool:
@@ -127,11 +161,13 @@ def mentions(code: Code, *names: str) -> bool:
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 
 
-def reads(code: Code, name: str) -> bool:
-    """Whether JavaScript may look at that part of its context. A file that hands all of it on is not known to."""
-    if isinstance(code, str):
-        return mentions(code) or ("context" in code and screen.reads(code, name, whole="context"))
-    return name in code["code"] and screen.reads(code["code"], name)
+def reads(code: Code, name: str, *, python: bool = False) -> bool:
+    """Whether code, a snippet of ``python`` too, may look at that part of what it is told. A file that hands it all on is not known to."""
+    if isinstance(code, Program):
+        return name in code.words
+    if not isinstance(code, str):
+        return name in code["code"] and snippet.reads(code["code"], name)
+    return name in quoted(code) if python else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
 
 
 def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False) -> Script:
@@ -142,7 +178,7 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
-    if not may_be_function and screen.is_arrow(code):
+    if not may_be_function and snippet.is_arrow(code):
         raise Vain("it is a function that is never called", cure="write its body alone, without `=>`")
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
@@ -152,26 +188,25 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
 @lru_cache(maxsize=256)
 def _module(code: str, function: str, file: str) -> Script:
     _check_size(code)
-    _refuse(screen.refused(code))
+    _refuse(snippet.refused(code))
     try:
-        script = Script(body.of_module(code), None, function, file)
+        script = Script(snippet.module_body(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
-    parameters = ("module", "exports")
-    _parsed(script.body, parameters, code)
-    _refuse(screen.unknown(code, _globals().union(parameters)))
+    _parsed(script.body, _MODULE, code)
+    _refuse(snippet.unknown(code, _globals().union(_MODULE)))
     return script
 
 
 @lru_cache(maxsize=4096)
 def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
-    _refuse(screen.refused(code))
+    _refuse(snippet.refused(code))
     if _parsed(text, parameters, code) == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise Vain("it returns nothing, whatever the answer is", cure=cure)
-    _refuse(screen.unknown(code, _globals().union(parameters)))
+    _refuse(snippet.unknown(code, _globals().union(parameters)))
 
 
 def _looked_at(function: str, *arguments: Any) -> Any:
@@ -185,9 +220,17 @@ def _looked_at(function: str, *arguments: Any) -> Any:
 def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
     said = _looked_at("check", text, parameters)
-    if said["type"] == "thrown":
-        raise _syntax(said, code, parameters)
-    return str(said["type"])
+    if said["type"] != "thrown":
+        return str(said["type"])
+    cure, kind = "correct it", ScriptError
+    if snippet.TYPES.search(code):
+        cure = "it looks like TypeScript: remove the types"
+    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in snippet.tokens(code)):
+        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
+        kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
+    elif "await" in said["text"] or "await" in code:
+        cure = "correct it; `await` works only in an `async` function: return the promise"
+    raise kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
 
 
 @cache
@@ -196,7 +239,7 @@ def _globals() -> frozenset[str]:
     return frozenset(_looked_at("names"))
 
 
-def _refuse(found: screen.Refusal | None) -> None:
+def _refuse(found: snippet.Refusal | None) -> None:
     if found:
         raise ScriptError(*found)
 
@@ -206,18 +249,6 @@ def _check_size(code: str) -> None:
         raise ScriptError(f"it has more than {MAX_SCRIPT:,} characters", cure="write less code")
     if "\0" in code:
         raise ScriptError("it holds a NUL sign", cure="remove it")
-
-
-def _syntax(said: Any, code: str, parameters: tuple[str, ...]) -> ScriptError:
-    cure, kind = "correct it", ScriptError
-    if screen.is_typescript(code):
-        cure = "it looks like TypeScript: remove the types"
-    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in tokens(code)):
-        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
-        kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
-    elif "await" in said["text"] or "await" in code:
-        cure = "correct it; `await` works only in an `async` function: return the promise"
-    return kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
 
 
 def _json(arguments: Any) -> str:

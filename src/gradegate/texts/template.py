@@ -6,20 +6,23 @@ A template of which it is certain that it takes no more than its variables have 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
+from jinja2 import nodes
+
 from gradegate.files.bounds import MAX_SOURCE, MAX_TOKENS
 from gradegate.processes.evaluate import Exceeded, Refused, Spent, charged, evaluate
-from gradegate.texts import engine
+from gradegate.texts import chat, engine
 from gradegate.texts.engine import TemplateError
-from gradegate.texts.plain import is_plain
 from gradegate.texts.values import printed, prints_json, show
+from gradegate.values.suite import Verbatim
 
-__all__ = ["TemplateError", "environment", "is_template", "needs", "printed", "render", "render_env", "render_values", "show", "uses"]
+__all__ = ["TemplateError", "printed", "show"]  # handed on
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _Fill = Callable[[Mapping[str, Any]], str]  # raises TemplateError
@@ -29,16 +32,13 @@ _Fill = Callable[[Mapping[str, Any]], str]  # raises TemplateError
 class _Read:
     """A template: what it asks for and does not work without, the same of ``env``, and what fills it in if that may be here."""
 
-    uses: frozenset[str]
-    needs: frozenset[str]
+    uses: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
     env: frozenset[str] = frozenset()
     env_needs: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
-    fill: _Fill | None = None
-    wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
-
-
-_PLAIN = _Read(frozenset(), frozenset())  # a text without anything to fill in
+    fill: _Fill | None = field(default=None, kw_only=True)
+    wrong: str = field(default="", kw_only=True)  # why it cannot be read; kept, because to find out may have taken seconds
 
 
 def is_template(text: str) -> bool:
@@ -47,13 +47,10 @@ def is_template(text: str) -> bool:
 
 
 def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str:
-    """Fill a template. Variables are data: what they hold is not filled in again. Raises TemplateError.
-
-    ``ours``: the template is part of gradegate and its loops are known to end, so it is filled in here.
-    """
+    """Fill a template. Variables are data: what they hold is not filled in again; ``ours`` end. Raises TemplateError."""
     if not is_template(source):
         return source
-    read = _read(source, ours)
+    read = _read(source, ours)  # one that is part of gradegate is filled in here, as its loops are known to end
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
         if read.fill is None:
@@ -78,24 +75,20 @@ def _read(source: str, ours: bool = False) -> _Read:
 
 
 def _looked_at(source: str, ours: bool) -> _Read:
+    fill, asked = None, list[Iterable[str]]()
     try:
         with charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                return _found(engine.asked_by(tree), partial(engine.generate, tree))
-        asked = evaluate("gradegate.texts.engine:asked", source)
+                asked, fill = [*engine.asked_by(tree)], partial(engine.generate, tree)
+        asked = asked or evaluate("gradegate.texts.engine:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
     except (TemplateError, Exceeded, Refused) as e:
-        return _Read(frozenset(), frozenset(), wrong=str(e))
+        return _Read(wrong=str(e))
     except MemoryError:
-        return _Read(frozenset(), frozenset(), wrong="it is nested too deeply")
-    return _found(asked)
-
-
-def _found(asked: Iterable[Iterable[str]], fill: _Fill | None = None) -> _Read:
-    uses, needs, env, env_needs, comments = map(frozenset, asked)
-    return _Read(uses, needs, env, env_needs, comments, fill)
+        return _Read(wrong="it is nested too deeply")
+    return _Read(*map(frozenset, asked), fill=fill)
 
 
 _read_short = lru_cache(maxsize=512)(_looked_at)
@@ -121,21 +114,15 @@ def uses(source: str, ours: bool = False) -> frozenset[str]:
 
 
 def needs(source: str, comments: bool = True) -> frozenset[str]:
-    """The variables that a template does not work without: those that it asks for and nowhere tests or defaults.
-
-    Where a model reads the text, ``comments`` of HTML work without any. Raises TemplateError.
-    """
-    read = _read(source) if is_template(source) else _PLAIN
+    """The variables without which a template, or what is outside ``comments`` of HTML, does not work. Raises TemplateError."""
+    read = _read(source) if is_template(source) else _Read()
     return read.needs if comments else read.needs - read.comments
 
 
 def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of the environment that the templates in a nested value show, and those without which it does not work.
-
-    The latter are guarded by no ``default`` and no condition. Raises TemplateError.
-    """
+    """The variables of ``env`` that templates in a nested value show, and those that nothing tests or defaults. Raises TemplateError."""
     if isinstance(value, str):
-        read = _read(value) if "env" in value and is_template(value) else _PLAIN
+        read = _read(value) if "env" in value and is_template(value) else _Read()
         return read.env, read.env_needs
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     found = [environment(item) for item in items]
@@ -145,3 +132,103 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
     return _filled(value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text)
+
+
+# --- templates that take no more time and memory than their variables have, whatever these are ----------------------
+# They print variables and members of variables, choose between texts, compare a few, and use filters whose result does not
+# grow however often they are used: in other case, a text has at most three times the signs. Nothing repeats or calculates.
+# What is not on these lists goes to the worker: a list of what is dangerous would never be complete.
+
+_KINDS = tuple(
+    getattr(nodes, name) for name in "Template Output TemplateData If CondExpr And Or Not Test Name Const Getattr Compare Operand".split()
+)
+_DEEPEST = 24  # levels
+_COMPARED = 4  # comparisons: each may look at the whole of a long list
+_FILTERS = frozenset(["first", "last", "length", "lower", "string", "safe", "trim", "upper"])
+
+
+def is_plain(tree: nodes.Template) -> bool:
+    """Whether filling in a template is bounded by the size of the template and of its variables."""
+    left: list[tuple[nodes.Node, int]] = [(tree, 0)]
+    compared = 0
+    while left:
+        node, depth = left.pop()
+        compared += isinstance(node, nodes.Compare)
+        match node:
+            case nodes.Getitem():
+                bounded = isinstance(node.arg, nodes.Const)
+            case nodes.Filter(name="dump"):  # of a text it doubles the backslashes, so never of what was dumped
+                path = node.node
+                while isinstance(path, nodes.Getattr | nodes.Getitem):
+                    path = path.node
+                bounded = not node.args and isinstance(path, nodes.Name)
+            case nodes.Filter():
+                bounded = node.name in ("default", "d") or (node.name in _FILTERS and not node.args)
+            case _:
+                bounded = isinstance(node, _KINDS)
+        if depth > _DEEPEST or compared > _COMPARED or not bounded:
+            return False
+        left.extend((child, depth + 1) for child in node.iter_child_nodes())
+    return True
+
+
+_OPENS = re.compile(r"\{[{%]")
+_FEW = 500  # characters of which the square is nothing
+_RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
+
+
+def stays(text: str) -> bool:
+    """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
+    return is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
+
+
+def _is_open(line: str) -> bool:
+    """As promptfoo's ``{{[^}]*$``, ``{%[^%]*$`` and ``{#[^#]*$`` find braces that stay open, without the square of the time."""
+    return "{" in line and ("{{" in line.rpartition("}")[2] or any(line.rpartition(sign)[0].endswith("{") for sign in "%#"))
+
+
+def fill(source: str, variables: Mapping[str, Any]) -> str:
+    """The prompt with its variables, chats as JSON, value by value: none can end a string or a message. Raises TemplateError."""
+    if not is_template(source):
+        return source
+    parsed = chat.structure(source)
+    if parsed is not None:
+        return json.dumps(render_values(parsed, variables), ensure_ascii=False, indent=2)
+    if stays(source):
+        return source
+    # Variables that are templates of their own are filled in too, unless they ask for what nobody defines.
+    return render(source, {name: _filled_in(value, variables) for name, value in variables.items()})
+
+
+def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
+    """The names that a variable's value asks for and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
+    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
+        return frozenset()
+    try:
+        return frozenset(name for name in asked_by(value) if name != "env" and name not in variables)
+    except Exceeded as e:
+        raise TemplateError(f"in a variable: {e}") from e
+
+
+def _filled_in(value: Any, variables: Mapping[str, Any]) -> Any:
+    if not isinstance(value, str) or isinstance(value, Verbatim) or stays(value) or unknown(value, variables):
+        return value
+    try:
+        return render(value, variables)
+    except TemplateError as e:
+        raise TemplateError(f"in a variable: {e}") from e
+
+
+def asks_for(text: str, name: str) -> bool:
+    """Whether a name stands behind braces that open, before any brace that closes."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    starts = ((part, _OPENS.search(part)) for part in text.split("}")) if name in text else ()
+    return any(start and word.search(part, start.end()) for part, start in starts)
+
+
+def asked_by(text: str) -> list[str]:
+    """The names that a text asks for as promptfoo finds them; a long one is looked at in the worker. Raises Exceeded."""
+    if len(text) > _FEW:
+        return list(evaluate("gradegate.texts.engine:mentioned", text))
+    with charged():
+        return engine.mentioned(text)

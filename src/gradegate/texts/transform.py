@@ -13,7 +13,7 @@ from typing import Any
 
 from gradegate.errors import NoVerdict
 from gradegate.files.bounds import MAX_CHARACTERS, MAX_PATH
-from gradegate.texts import code as codes
+from gradegate.texts import script
 from gradegate.texts.script import ScriptError
 from gradegate.values.suite import Code
 
@@ -75,32 +75,25 @@ class Computed:
     @property
     def written(self) -> str:
         """As messages show it."""
-        return str(codes.shown(self.code))
+        return str(script.shown(self.code))
 
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that it gives. Raises NoVerdict where it gives none."""
         given = {"vars": variables, "metadata": metadata}
         try:
-            return codes.of_transform(self.code).call(output, given).value
+            return script.of_transform(self.code).call(output, given).value
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}") from e
 
 
 def parse(written: Code) -> Transform | Computed:
     """Raises ValueError for JavaScript that cannot be used, and for a root alone that is no text."""
-    found = _path(written) if isinstance(written, str) else None
-    if found is None:
-        codes.of_transform(written)
-        return Computed(written)
-    return found
-
-
-def _path(written: str) -> Transform | None:
-    text = written.strip().removesuffix(";").rstrip()
+    text = written.strip().removesuffix(";").rstrip() if isinstance(written, str) else ""
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
     if root is None or path is None or "length" in path:  # of a list or a text it is no key
-        return None
+        script.of_transform(written)
+        return Computed(written)
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
         raise ValueError(f"`{written}` is not text; name what is in it")
@@ -115,22 +108,21 @@ def steps(text: str) -> tuple[_Step, ...] | None:
         return None
     while position < len(text):
         match = _STEP.match(text, position)
-        step = _step(match) if match else None
-        if match is None or step is None:
+        if match is None:
             return None
-        path.append(step)
+        if match["item"]:
+            inner = steps(match["inner"])
+            if inner is None:
+                return None
+            path.append(inner)
+        elif match["index"]:
+            path.append(int(match["index"]))
+        elif match["name"] or match["key"]:
+            path.append(match["name"] or _text(match["key"]))
+        else:
+            path.append(_Join(_text(match["separator"]) if match["separator"] else ","))
         position = match.end()
     return tuple(path)
-
-
-def _step(match: re.Match[str]) -> _Step | None:
-    if match["item"]:
-        return steps(match["inner"])
-    if match["index"]:
-        return int(match["index"])
-    if match["name"] or match["key"]:
-        return match["name"] or _text(match["key"])
-    return _Join(_text(match["separator"]) if match["separator"] else ",")
 
 
 def _text(written: str) -> str:

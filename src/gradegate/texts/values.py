@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -140,11 +141,8 @@ def _jsonable(value: Any) -> Any:
     return None if value is UNDEFINED else value
 
 
-# --- texts are counted in UTF-16 units: an emoji is two -----------------------------------------------------------
-
-
 def units(text: str) -> str:
-    """The text with two halves for each character that JavaScript counts as two."""
+    """The text in UTF-16 units: two halves for each character that JavaScript counts as two, such as an emoji."""
     if text.isascii() or max(text) < "\U00010000":
         return text
     raw = text.encode("utf-16-le", "surrogatepass")
@@ -173,9 +171,6 @@ def member(value: Any, key: Any) -> Any:
     return UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]
 
 
-# --- what the signs between values do: ``"a" + 1``, ``"1" == 1`` ---------------------------------------------------
-
-
 def add(left: Any, right: Any) -> Any:
     """``+``: texts are put together, and so is what stands beside a text."""
     left, right = _primitive(left), _primitive(right)
@@ -198,33 +193,24 @@ def loosely_equal(left: Any, right: Any) -> bool:
     """``==``: a text that reads as a number is that number, and null is undefined."""
     if is_nothing(left) or is_nothing(right):
         return is_nothing(left) and is_nothing(right)
-    if not _is_plain(left) and not _is_plain(right):
+    if not isinstance(left, str | int | float) and not isinstance(right, str | int | float):
         return left is right
-    left, right = _primitive(left), _primitive(right)
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
-    return to_number(left) == to_number(right)
+    return bool(operator.eq(*_alike(left, right)))
 
 
 def contains(key: Any, container: Any) -> bool:
     """``in``. Raises TypeError for what holds nothing."""
-    if isinstance(container, str):
+    if isinstance(container, str | Mapping):
         return to_string(key) in container
     if isinstance(container, list | tuple):
         return any(strictly_equal(key, item) for item in container)
-    if isinstance(container, Mapping):
-        return to_string(key) in container
     raise TypeError("`in` looks into texts, lists and objects alone")
 
 
-def _order(before: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def compared(left: Any, right: Any) -> bool:
-        left, right = _primitive(left), _primitive(right)
-        if isinstance(left, str) and isinstance(right, str):
-            return before(left, right)
-        return before(to_number(left), to_number(right))
-
-    return compared
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two texts, else both as numbers: what is compared."""
+    left, right = _primitive(left), _primitive(right)
+    return (left, right) if isinstance(left, str) and isinstance(right, str) else (to_number(left), to_number(right))
 
 
 def _divide(left: Any, right: Any) -> float:
@@ -241,11 +227,7 @@ def _remainder(left: Any, right: Any) -> float:
 
 
 def _primitive(value: Any) -> Any:
-    return value if is_nothing(value) or _is_plain(value) else to_string(value)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float)
+    return value if is_nothing(value) or isinstance(value, str | int | float) else to_string(value)
 
 
 SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -253,10 +235,10 @@ SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "!=": lambda left, right: not loosely_equal(left, right),
     "===": strictly_equal,
     "!==": lambda left, right: not strictly_equal(left, right),
-    "<": _order(lambda left, right: left < right),
-    "<=": _order(lambda left, right: left <= right),
-    ">": _order(lambda left, right: left > right),
-    ">=": _order(lambda left, right: left >= right),
+    "<": lambda left, right: operator.lt(*_alike(left, right)),
+    "<=": lambda left, right: operator.le(*_alike(left, right)),
+    ">": lambda left, right: operator.gt(*_alike(left, right)),
+    ">=": lambda left, right: operator.ge(*_alike(left, right)),
     "in": contains,
     "not in": lambda left, right: not contains(left, right),
     "+": add,

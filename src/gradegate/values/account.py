@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
 
+from gradegate.errors import Origin
 from gradegate.values.conversation import Increase
+from gradegate.values.figures import many
 from gradegate.values.suite import NO_LIMITS, NOISE, Limits
 
 
@@ -29,10 +32,7 @@ class Made:
 
     @property
     def digest(self) -> str:
-        """What the configs were, in one SHA-256: of one config its own, of several that of theirs, sorted, a line each.
-
-        ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives the same. Empty where there is no config.
-        """
+        """Of one config its SHA-256, of several what ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives; empty without."""
         digests = sorted(self.configs.values())
         if len(digests) < 2:
             return "".join(digests)
@@ -175,3 +175,125 @@ class DerivedMetric:
     error: str = ""
     answers: int = 0
     left_out: int = 0
+
+
+LEAST = 10  # votes from which a history is used, and anything is said of a case
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run's asks of a grade."""
+
+    at: str  # a date: 2026-11-22
+    commit: str
+    model: str  # as the grader's reply names it
+    votes: str  # a P, F or E for each
+    outcome: str  # pass, fail, error or open
+    request: str  # a hash of what the target was asked
+
+
+@dataclass(frozen=True, slots=True)
+class GradeRecord:
+    """A grade with its runs, oldest first."""
+
+    name: str  # for people
+    runs: tuple[PastRun, ...]
+
+
+Records = Mapping[str, GradeRecord]  # by the identity of the grade
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A file of earlier runs, as the user named it."""
+
+    file: str
+    records: Records = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PastVotes:
+    """What earlier runs say of a grade, and what the asks of this run make of it."""
+
+    fails: Annotated[int, "FAIL votes of earlier runs by the same model."] = 0
+    passes: Annotated[int, "PASS votes of these runs."] = 0
+    model: Annotated[str, "The model that gave this run's first vote, as its reply names it."] = ""
+    flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
+    bayes_factor: Annotated[float | None, "How much likelier this run's votes are if the case is broken; null where L decides."] = None
+
+    @property
+    def before(self) -> str:
+        """Say ``14 of 60 before`` where the history decides; else an empty string."""
+        return "" if self.bayes_factor is None else f"{self.fails} of {self.fails + self.passes} before"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryReport:
+    """The history that a run had: ``grades`` were in it, and ``used`` of them decided when asking again ends."""
+
+    file: str = ""
+    commit: Annotated[str, "Of the newest run in it."] = ""
+    grades: int = 0
+    used: int = 0
+    flaky: int = 0
+    comes_and_goes: int = 0
+
+
+class ChangeKind(enum.Enum):
+    """How much a finding means: the first two make a gate easier to pass, the last may."""
+
+    REMOVED = "removed"
+    WEAKER = "weaker"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class GateChange:
+    """One way in which the gate differs from that of the base, at its line."""
+
+    kind: ChangeKind
+    text: str
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateChanges:
+    """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them."""
+
+    found: tuple[GateChange, ...] = ()
+    block: bool = False
+    approved: str = ""  # by what and whom, empty where nobody did
+    refused: str = ""  # why an approval does not hold
+
+    @property
+    def parts(self) -> tuple[GateChanges, GateChanges]:
+        """What makes the gate easier to pass, and what only changes it."""
+        worse, other = (tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only) for only in (False, True))
+        return replace(self, found=worse), replace(self, found=other)
+
+    @property
+    def weakened(self) -> bool:
+        """Whether any finding makes the gate easier to pass."""
+        return any(change.kind is not ChangeKind.CHANGED for change in self.found)
+
+
+NO_CHANGES = GateChanges()
+GUARD = "the gate is not weakened"  # the rule that is missed when the findings fail the check
+
+
+def done(changes: GateChanges) -> str:
+    """Say ``this pull request weakens its own gate in 2 places``."""
+    verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
+    return f"this pull request {verb} its own gate in {many(len(told.found), 'place')}"
+
+
+def guarded(changes: GateChanges) -> str:
+    """Why the guard is missed: what is done, and the first finding."""
+    return f"{done(changes)}: {changes.found[0].text}" if changes.found else ""
+
+
+class Approval(NamedTuple):
+    """The word of a person on the findings."""
+
+    by: str = ""  # by what and whom, empty where none holds
+    why: str = ""  # why not

@@ -6,8 +6,10 @@ Frozen values, without input or output.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
 
@@ -28,27 +30,15 @@ class Turn:
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target returned beside the text
 
 
-# --- what a provider takes and gives --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; ``images`` are data URIs or URLs that follow the text.
-
-    ``written`` is the message of a chat prompt with all its keys, for endpoints that take messages of that form; of a grading
-    prompt those beside role and content.
-    """
+    """One chat message."""
 
     role: str
     content: str
-    images: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # data URIs or URLs that follow the text
+    # Of a chat prompt all keys, for endpoints that take messages of that form; of a grading prompt those beside role and content.
     written: Mapping[str, Any] | None = field(default=None, compare=False)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it says nothing at all."""
-        more = self.written is not None and (not isinstance(self.written.get("content"), str) or self.written.get("tool_calls"))
-        return not (self.content.strip() or self.images or more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +97,7 @@ class Increase:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown.
-
-    ``cached`` counts replies that came from the cache, and that cost nothing but would have cost ``saved`` dollars.
-    """
+    """What calls cost: tokens, US dollars, seconds."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -120,7 +107,7 @@ class Usage:
     seconds: float = 0.0
     reasks: Annotated[int, "Graders re-asked because their reply contained no verdict."] = 0
     cached: Annotated[int, "Replies that came from the cache; they are not among the calls."] = 0
-    saved: float = 0.0
+    saved: float = 0.0  # what those would have cost
     untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
     readings: Readings = NO_READINGS
 
@@ -130,12 +117,6 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     @property
-    def took(self) -> Took | None:
-        """What it measured: nothing where a cache or a file gave the answer."""
-        asked = self.calls and not self.cached and not self.untimed and self.seconds > 0
-        return Took(self.known_cost, self.seconds) if asked else None
-
-    @property
     def known_cost(self) -> float | None:
         """US dollars, or None when the price of any call is unknown."""
         return None if self.unpriced else self.cost
@@ -143,21 +124,10 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         if self is NO_USAGE or other is NO_USAGE:  # as the first of every sum is
             return other if self is NO_USAGE else self
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-            self.unpriced + other.unpriced,
-            self.seconds + other.seconds,
-            self.reasks + other.reasks,
-            self.cached + other.cached,
-            self.saved + other.saved,
-            self.untimed + other.untimed,
-            self.readings + other.readings,
-        )
+        return Usage(*map(operator.add, _amounts(self), _amounts(other)))
 
 
+_amounts = attrgetter(*(it.name for it in fields(Usage)))
 NO_USAGE = Usage()
 
 
@@ -178,25 +148,17 @@ IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSO
 RAW = "raw_output"  # there, the answer as the target gave it, where a transform made another of it
 
 
-# --- what is graded -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
+    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables."""
 
-    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer costs whoever asks for it, and
-    ``spent`` what it cost now: less where it came from the cache. None: the same. ``tools`` are the functions that the
-    target may call, by name, with the JSON Schemas of their parameters; None where its config names none.
-    """
-
-    prompt: str
+    prompt: str  # rendered
     turns: tuple[Turn, ...]
     vars: Mapping[str, Any] = field(default_factory=dict)
-    usage: Usage = NO_USAGE
+    usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    spent: Usage | None = None
-    tools: Mapping[str, Any] | None = None
+    spent: Usage | None = None  # what it cost now: less where it came from the cache. None: the same
+    tools: Mapping[str, Any] | None = None  # those of the target by name, with the JSON Schemas of their parameters
     target: str = ""  # who answered, by the name in reports
     before: Any = None  # the last answer before the transforms of test and assertion, where there are any
 
@@ -223,32 +185,21 @@ class Transcript:
         return data if self.metadata.get(IS_DATA) or data == calls else self.output
 
 
-# --- what was said before -------------------------------------------------------------------------------------
-
 CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
 
 
 def told(items: Any) -> tuple[Turn, ...]:
-    """The turns of ``_conversation``: a list of ``{input, output}``, oldest first, where ``prompt`` may be the input.
-
-    Raises ValueError for anything else.
-    """
+    """The turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError("it is a list of `{input, output}`")
     turns: list[Turn] = []
     for number, item in enumerate(items, 1):
         if not isinstance(item, Mapping) or "output" not in item or not {"input", "prompt"} & set(item):
             raise ValueError(f"item {number} has no `input` and `output`")
-        said = item["input"] if "input" in item else item["prompt"]
-        turns += [Turn("user", _as_text(said)), Turn("assistant", _as_text(item["output"]))]
+        said = item["input"] if "input" in item else item["prompt"]  # as promptfoo has it, too
+        for role, text in (("user", said), ("assistant", item["output"])):
+            turns.append(Turn(role, text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)))
     return tuple(turns)
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# --- exchanges and windows ------------------------------------------------------------------------------------
 
 
 class Numbered(NamedTuple):
@@ -286,8 +237,7 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
 def unanswered(turns: Sequence[Turn]) -> tuple[int, ...]:
     """Numbers of the turns that belong to no exchange."""
     complete = exchanges(turns)
-    last = complete[-1][-1].number if complete else 0
-    return tuple(range(last + 1, len(turns) + 1))
+    return tuple(range(complete[-1][-1].number + 1 if complete else 1, len(turns) + 1))
 
 
 def windows(exchanges: Sequence[Exchange], size: int) -> tuple[Window, ...]:

@@ -1,13 +1,14 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
 from decimal import ROUND_DOWN, Decimal
+from fractions import Fraction
+from functools import lru_cache
 
-from gradegate.values.conversation import Increase, Readings, Usage
+from gradegate.values.conversation import Increase, Usage
 
 _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 
@@ -37,14 +38,9 @@ def chance(share: float) -> str:
     return f"{share:.{max(0, -1 - math.floor(math.log10(near)))}%}"
 
 
-def figures(value: float, other: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to tell them apart."""
-    return _apart(figure, value, other, range(4, 18))
-
-
 def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
     """A score and a limit as people see them, told apart where they differ."""
-    return figures(score, limit) if scale == 1 else (cut(score, scale), cut(limit, scale))
+    return _apart(figure, score, limit, range(4, 18)) if scale == 1 else (cut(score, scale), cut(limit, scale))
 
 
 def cut(score: float, scale: int) -> str:
@@ -94,10 +90,7 @@ def _more(by: Increase, show: Callable[[float], str], more: str, less: str) -> s
 
 
 def spent(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
-    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``; ``unanswered`` says of no calls on the account why there are none.
-
-    What is ``recorded`` is no call: ``12 recorded replies``.
-    """
+    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``, ``12 recorded replies``; ``unanswered`` is why there are no calls."""
     cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
     if not usage.calls:
         return ", ".join([f"{unanswered:,} unanswered" if unanswered else "not called", *cached])
@@ -107,12 +100,39 @@ def spent(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
     return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
 
 
-def read_replies(readings: Readings) -> str:
-    """``12 constrained, 3 alone, 2 asked again``; empty where no reply was read."""
-    counts = ((name.replace("_", " "), count) for name, count in asdict(readings).items())
-    return ", ".join(f"{count:,} {name}" for name, count in counts if count)
-
-
 def price(usage: Usage) -> str:
     """US dollars; a price that nobody knows is unknown, never 0."""
     return "cost unknown" if usage.known_cost is None else f"{figure(usage.known_cost)} USD"
+
+
+# promptfoo's tolerance (Number.EPSILON of JavaScript). Only what is measured needs it: a cosine or a distance may come
+# out one bit below the number that was meant.
+EPSILON = 2.220446049250313e-16
+
+
+@lru_cache(maxsize=4096)  # most scores and weights are the same few
+def exact(number: float | Fraction) -> Fraction:
+    """The number that its decimal text says: 0.1 is a tenth, not the nearest binary fraction. Raises ValueError for NaN and infinities."""
+    return number if isinstance(number, Fraction) else Fraction(str(number))
+
+
+def reached(score: float | Fraction, limit: float | Fraction, tolerance: float = 0.0) -> bool:
+    """Whether a score is at least the limit. Equality reaches it; ``tolerance`` is for measured scores alone."""
+    return exact(score) + exact(tolerance) >= exact(limit)
+
+
+def mean(scores: Iterable[float | Fraction]) -> Fraction:
+    """The exact arithmetic mean. Raises ZeroDivisionError for no scores."""
+    return weighted_mean((score, 1) for score in scores)
+
+
+def weighted_mean(pairs: Iterable[tuple[float | Fraction, float | Fraction]]) -> Fraction:
+    """The exact mean of (score, weight). Raises ZeroDivisionError when nothing has weight."""
+    pairs = list(pairs)
+    if len(pairs) == 1 and exact(pairs[0][1]):
+        return exact(pairs[0][0])  # the mean of one is that one, and most answers have one grade
+    total, weights = Fraction(0), Fraction(0)
+    for score, weight in pairs:
+        total += exact(score) * exact(weight)
+        weights += exact(weight)
+    return total / weights

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Annotated, Any
 
 from gradegate.errors import Origin
-from gradegate.values.account import (
-    AskedModel,
-    BaselineReport,
-    BudgetReport,
-    CacheReport,
-    ConfirmReport,
-    DerivedMetric,
-    KeyUse,
-    Made,
-    SentinelReport,
-)
-from gradegate.values.changes import NO_CHANGES, GateChanges
+from gradegate.values import account
 from gradegate.values.conversation import NO_USAGE, Increase, Took, Transcript, Turn, Usage
-from gradegate.values.history import HistoryReport, PastVotes
 from gradegate.values.suite import NOWHERE, CaseRuns, Held, Note, Rule, nothing
 
 
@@ -44,18 +31,12 @@ class GateOutcome(enum.Enum):
     NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
-# --- what is graded -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a grader found, before thresholds, ``not-`` and weights.
+    """What a grader found, before thresholds, ``not-`` and weights."""
 
-    ``passed`` is the grader's own word, None where only the score decides. ``score`` is usually 0 to 1.
-    """
-
-    score: float
-    passed: bool | None = None
+    score: float  # usually 0 to 1
+    passed: bool | None = None  # the grader's own word, None where only the score decides
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=nothing)
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
@@ -125,7 +106,7 @@ class Grade:
     withheld: Annotated[bool, "An error because a model was not called, or its reply cannot be used."] = False
     turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
     model: Annotated[str, "The model that graded it first, as its reply names it; empty where it names none."] = ""
-    history: Annotated[PastVotes | None, "Earlier runs of the default branch; null where none of them counts."] = None
+    history: Annotated[account.PastVotes | None, "Earlier runs of the default branch; null where none of them counts."] = None
     quarantine: Annotated[str, "The day until which it only advises, as the test is flaky; empty where it counts."] = ""
 
     @property
@@ -141,10 +122,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer and its grades: a case, asked of one target with one prompt, in one repetition.
-
-    With ``transcript`` an answer can be graded again.
-    """
+    """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
     suite: str
     description: str
@@ -204,23 +182,11 @@ class Row:
         return not self.grades or any(grade.counts for grade in self.grades)
 
     @property
-    def cut_off(self) -> bool:
-        """Whether the answer ended at its token limit: it is graded as far as it goes."""
-        return self.metadata.get("finish_reason") == "length"
-
-    @property
     def transcript(self) -> Transcript:
-        """What its graders saw."""
+        """What its graders saw, so that it can be graded again."""
         answer = Turn("assistant", self.output or "", metadata=self.metadata)
         turns = self.turns or (Turn("user", self.prompt), answer)
         return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider)
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """A case over its repetitions: the answers of one target to one prompt, a row for each repetition."""
-
-    rows: tuple[Row, ...]
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
@@ -234,53 +200,35 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return cases
 
 
-def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
-    """Rows in plan order as cases: each repetition 0 starts one."""
-    cases: list[list[Row]] = []
-    for row in rows:
-        if row.repeat == 0 or not cases:
-            cases.append([])
-        cases[-1].append(row)
-    return tuple(CaseResult(tuple(repetitions)) for repetitions in cases)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
 
-    cases: tuple[CaseResult, ...]
+    rows: tuple[Row, ...]  # in plan order, repetitions of a case together
     target_usage: Usage = NO_USAGE
     grader_usage: Usage = NO_USAGE
     interrupted: str = ""  # why the run stopped early, empty when it did not
     incomplete: str = ""  # what is wrong with the parts of a run in shards: such a run is never green
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
-    models: tuple[AskedModel, ...] = ()  # targets and graders
-    keys: tuple[KeyUse, ...] = ()  # what left the environment, and where it went
+    models: tuple[account.AskedModel, ...] = ()  # targets and graders
+    keys: tuple[account.KeyUse, ...] = ()  # what left the environment, and where it went
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
-    made: Made = field(default_factory=Made)
-    budget: BudgetReport | None = None
-    cache: CacheReport | None = None  # None where no cache was asked for
-    confirm: ConfirmReport | None = None
-    baseline: BaselineReport | None = None  # None where there is nothing to compare with
-    derived: tuple[DerivedMetric, ...] = ()
-    history: HistoryReport | None = None  # None where the run had none
-    sentinels: SentinelReport | None = None  # None where none were asked
+    made: account.Made = field(default_factory=account.Made)
+    budget: account.BudgetReport | None = None
+    cache: account.CacheReport | None = None  # None where no cache was asked for
+    confirm: account.ConfirmReport | None = None
+    baseline: account.BaselineReport | None = None  # None where there is nothing to compare with
+    derived: tuple[account.DerivedMetric, ...] = ()
+    history: account.HistoryReport | None = None  # None where the run had none
+    sentinels: account.SentinelReport | None = None  # None where none were asked
     powers: tuple[Power, ...] = ()  # of all rules of all policies, in order
 
     @property
     def usage(self) -> Usage:
         """What targets and graders took together."""
         return self.target_usage + self.grader_usage
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """The answers of all cases, repetitions of a case together."""
-        return tuple(row for case in self.cases for row in case.rows)
-
-
-# --- what the gate says ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,5 +326,69 @@ class Decision:
     grades: Counts  # assertions
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
-    changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
+    changes: account.GateChanges = account.NO_CHANGES  # what the pull request does to its own gate
     blocking: frozenset[int] = frozenset()  # places among the rows of the run: their failures are why it is blocked
+
+
+def unconfirmed(row: Row) -> bool:
+    """Whether a row has failures that count, and each of them was left unconfirmed."""
+    open_ = left_open(row)
+    if not open_:
+        return False
+    if row.outcome is Outcome.FAIL:
+        return bool(open_in_case(row, open_))
+    failing = [place for place, grade in enumerate(row.grades) if grade.counts and grade.outcome is Outcome.FAIL]
+    return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
+
+
+def left_open(row: Row) -> frozenset[int]:
+    """The positions of grades that the run left unconfirmed."""
+    return frozenset(place for place, grade in enumerate(row.grades) if grade.unconfirmed)
+
+
+def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
+    """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
+    if row.outcome is not Outcome.FAIL or not open_:
+        return []
+    if row.threshold is not None:
+        return sorted(open_)
+    places: list[int] = []
+    for position, grade in enumerate(row.grades):
+        if grade.counts and grade.outcome is Outcome.FAIL:
+            found = open_in_grade(row.grades, position, open_)
+            if not found:
+                return []
+            places += found
+    return places
+
+
+def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]) -> list[int]:
+    """A grade itself, or the open members of a set that fails by nothing else."""
+    grade = grades[position]
+    if grade.outcome is not Outcome.FAIL or not open_:
+        return []
+    if not grade.assertion.is_set:
+        return [position] if position in open_ else []
+    failing = [place for place in members(grades, position) if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts]
+    found = [place for place in failing if place in open_]
+    return found if grade.threshold is not None or len(found) == len(failing) else []
+
+
+def members(grades: Sequence[Grade], position: int) -> range:
+    """The positions of the members of the set at a position: they follow it."""
+    end = position + 1
+    while end < len(grades) and grades[end].inner:
+        end += 1
+    return range(position + 1, end)
+
+
+def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
+    """The grades that the one at a position is made of: the members of a set, else itself."""
+    return [grades[place] for place in members(grades, position)] if grades[position].assertion.is_set else [grades[position]]
+
+
+def chief(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to, of any other grade its own."""
+    while grades[position].inner:
+        position -= 1
+    return position

@@ -9,31 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradegate import options as kinds
 from gradegate.access.environment import Environment, open_variables
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.options import (
-    AMOUNT,
-    ASKING,
-    FROM_WORKSPACE,
-    LINES,
-    MAPPING,
-    PAIRS,
-    PATH,
-    PATHS,
-    PLANNING,
-    RUNNING,
-    RUNS,
-    SHARD,
-    SWITCH,
-    TEXT,
-    Kind,
-    Option,
-    choice,
-    option,
-    options,
-    whole,
-    worded,
-)
+from gradegate.options import ASKING, FROM_WORKSPACE, LINES, PATH, PATHS, PLANNING, RUNNING, SWITCH, TEXT, choice, option, whole
 
 if TYPE_CHECKING:
     from gradegate.access.hosts import Host
@@ -48,8 +27,7 @@ _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
 _EVENT = "it is about a pull request, and the command line knows none"
 _LOG = "the log of a step always has the whole report, and no progress bar"
-
-
+_POSTS = "the command line posts nothing"
 _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
 
 
@@ -80,7 +58,7 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-_GRADERS = Kind(gather=graders, tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()])
+_GRADERS = kinds.Kind(gather=graders, tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()])
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
@@ -89,15 +67,15 @@ def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return hosts(written)
 
 
-def _path_pattern(text: str) -> str | None:
-    outside = re.match(r"[/!~]|\.\.?(?:/|$)", text) or re.search(r"[\\\[\]{}?]|/\.\.(?:/|$)", text)
-    return None if outside else text
-
-
-_PATTERNS = Kind(_path_pattern, "a path from the root of the repository, where * and ** match any name: src/**", gather=tuple)
-_HOSTS = Kind(gather=_hosts, tell=lambda value: map(str, value))
-_SHOWN = Kind(gather=open_variables, tell=sorted)
-_SEEN = Kind(gather=partial(open_variables, option="exec-env"))
+_OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
+_PATTERNS = kinds.Kind(
+    lambda text: None if _OUTSIDE.search(text) else text,
+    "a path from the root of the repository, where * and ** match any name: src/**",
+    gather=tuple,
+)
+_HOSTS = kinds.Kind(gather=_hosts, tell=lambda value: map(str, value))
+_SHOWN = kinds.Kind(gather=open_variables, tell=sorted)
+_SEEN = kinds.Kind(gather=partial(open_variables, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,31 +98,29 @@ class Settings:
         help="directory that contains the configs, relative to the workspace", no_flag="the command line runs where it is started")
     outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
         help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
-             "`gradegate calibrate` writes only .json",
-        written="gradegate-results.json\ngradegate-junit.xml\n")
+             "`gradegate calibrate` writes only .json", written="gradegate-results.json\ngradegate-junit.xml\n")
     graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, told=True,  # by kind, "*" for any
         help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
              "classification=ID, moderation=ID")
     providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, told=True,
-        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label "
-             "from the config")
+        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label from the config")
     answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), told=True,
         help="grades recorded answers from these files or patterns; no target is asked (docs/answers.md)")
     assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, told=True,
         help="adds this assertion to every test, such as contains:refund")
-    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", MAPPING, commands=PLANNING, told=True,
+    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, told=True,
         help="sets a variable in every test that does not set it")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
         help="runs only tests with a description that matches this pattern")
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
         help="runs only the first N tests of each config, after the other filters")
-    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", PAIRS, commands=PLANNING, told=True,
+    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True,
         help="runs only tests with this text under this metadata key, such as topic=refunds")
     filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True,
         help="runs only providers with an id or label that matches this pattern")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
         help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
-    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
+    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
         help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
         otherwise="`gate.runs` of the config, else each answer counts")
     confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
@@ -158,16 +134,13 @@ class Settings:
         help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
         help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
-    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING,
-        help="how often a failed call is retried")
+    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING, help="how often a failed call is retried")
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
-        help="the results.json of an earlier run, which tells new failures from known ones",
-        more=_IN_BASE)
+        help="the results.json of an earlier run, which tells new failures from known ones", more=_IN_BASE)
     history: str = option("", "--history FILE", FROM_WORKSPACE,
-        help="votes from earlier runs of the default branch, which tell a broken case from a flaky one",
-        more=_IN_BASE)
+        help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")
     sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
@@ -179,26 +152,23 @@ class Settings:
     changes: str = option("report", "--changes MODE", choice("report", "block"),
         help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
              "can make this stricter, but not milder")
-    cache: str = option("", "--cache DIR", PATH,
-        help="keeps replies in this directory and uses them instead of new calls",
+    cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
-    no_cache: bool = option(False, "--no-cache", SWITCH,
-        help="ignores `cache` and calls every model",
+    no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
         no_input="leave it out: replies are kept only if `cache` names a folder")
     max_age: int = option(7, "--max-age DAYS", whole(0), help="days after which a cached reply is no longer used")
     cache_http: bool = option(False, "--cache-http", SWITCH, help="also keeps the answers of `http:` applications in `cache`")
     max_calls: int | None = option(None, "--max-calls N", whole(1),
         help="sends at most N requests to models, retries included; cases beyond this limit are errors")
-    max_usd: float | None = option(None, "--max-usd X", AMOUNT,
+    max_usd: float | None = option(None, "--max-usd X", kinds.AMOUNT,
         help="makes no more calls once replies have cost this many US dollars; every price must be known")
-    max_seconds: float | None = option(None, "--max-seconds S", AMOUNT, help="makes no more calls after this many seconds")
+    max_seconds: float | None = option(None, "--max-seconds S", kinds.AMOUNT, help="makes no more calls after this many seconds")
     ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES,
         help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
              "seconds); the run is inconclusive if it does not")
-    shard: tuple[int, int] | None = option(None, "--shard N/M", SHARD, commands=("run",),  # (3, 8): the third of 8
+    shard: tuple[int, int] | None = option(None, "--shard N/M", kinds.SHARD, commands=("run",),  # (3, 8): the third of 8
         help="runs part N of M of the plan, such as 3/8, writes the results to `parts`, and decides nothing (docs/shards.md)")
-    parts: str = option("gradegate-parts", "--parts DIR", PATH, commands=("run",),
-        help="directory to which a shard writes its part")
+    parts: str = option("gradegate-parts", "--parts DIR", PATH, commands=("run",), help="directory to which a shard writes its part")
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; no model is asked and no key is needed",
         more="This step decides, comments and writes the reports.")
@@ -208,8 +178,7 @@ class Settings:
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
         help="an environment variable that prompts, variables and assertions of a config may show")
     allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
-        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; a private address needs this "
-             "entry, too")
+        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; a private address needs this entry, too")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
         help="allows the config to run code of the repository (docs/exec.md)",
         more="The code runs as a separate user. Not allowed in workflows that strangers can start.")
@@ -218,8 +187,7 @@ class Settings:
     python: str = option("", "--python PATH", TEXT, commands=_MODELS,
         help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH")
     node: str = option("", "--node PATH", TEXT, commands=_MODELS,
-        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder",
-        otherwise="node of PATH")
+        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder", otherwise="node of PATH")
     env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
         help="a .env file with keys; not allowed on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
@@ -244,13 +212,7 @@ class Settings:
 
     def at(self, name: str) -> Origin:
         """The place of what an option says, as messages and reports name it."""
-        return Origin(worded(f"<--{name}>", self.inputs))
-
-    @property
-    def filtered(self) -> bool:
-        """Whether a test or a provider may be left out."""
-        chosen = (self.filter_pattern, self.filter_metadata, self.filter_first, self.filter_providers)
-        return chosen != ("", (), None, "")
+        return Origin(kinds.worded(f"<--{name}>", self.inputs))
 
     @property
     def asks_targets(self) -> bool:
@@ -266,11 +228,6 @@ class Settings:
     def environment(self) -> Environment:
         """The environment as configs may read it."""
         return Environment(self.environ, self.allowed_env, keyless=bool(self.merge))
-
-
-
-_POSTS = "the command line posts nothing"
-COMMENT_MODES = ("always", "changes", "failures", "off")
 
 
 # fmt: off
@@ -293,7 +250,7 @@ class ActionSettings:
              "the last push. Without it, nobody can approve")
     token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
         help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
-    comment: str = option("always", "comment", choice(*COMMENT_MODES), no_flag=_POSTS,
+    comment: str = option("always", "comment", choice("always", "changes", "failures", "off"), no_flag=_POSTS,
         help="when to post the comment on the pull request: `always`, `changes` (once, then only when the outcome or the failing "
              "cases change), `failures` (only after a failure; an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
@@ -306,15 +263,10 @@ class ActionSettings:
     # fmt: on
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
-    @property
-    def neutral(self) -> bool:
-        """Whether a run whose keys GitHub withholds is no failure."""
-        return self.on_missing_secrets == "neutral"
 
-
-def _variable(name: str, help: str = "pass a secret", variable: str = "") -> Option:  # noqa: A002
+def _variable(name: str, help: str = "pass a secret", variable: str = "") -> kinds.Option:  # noqa: A002
     variable = variable or name.upper().replace("-", "_")
-    return Option(name, TEXT, f"becomes {variable}: {help}", variable=variable, no_flag=f"set {variable}")
+    return kinds.Option(name, TEXT, f"becomes {variable}: {help}", variable=variable, no_flag=f"set {variable}")
 
 
 # Inputs that set a variable of the environment.
@@ -328,6 +280,6 @@ VARIABLES = (
         "GRADEGATE_CACHE_SECRET",
     ),
 )
-RUN_OPTIONS = options(Settings)
-ACTION_OPTIONS = options(ActionSettings)
+RUN_OPTIONS = kinds.options(Settings)
+ACTION_OPTIONS = kinds.options(ActionSettings)
 OPTIONS = (*RUN_OPTIONS, *VARIABLES, *ACTION_OPTIONS)

@@ -31,22 +31,18 @@ class Verbatim(str):
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels.
-
-    ``env`` lays literals over the environment for this model alone. ``reads`` are the variables of the environment
-    that its templates show and where, ``drawn`` those that each of its literals shows. ``places`` are those of its options.
-    """
+    """A model as the config names it."""
 
     id: str
     label: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
-    prompts: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
     transform: Code = ""  # of each of its answers, where it is a target
-    env: Mapping[str, str] = field(default_factory=dict)
-    reads: frozenset[Use] = frozenset()
-    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)  # literals over the environment, for this model alone
+    reads: frozenset[Use] = frozenset()  # the variables of the environment that its templates show, and where
+    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that each of its literals shows
     origin: Origin = NOWHERE
-    places: Mapping[str, Origin] = field(default_factory=dict, compare=False)
+    places: Mapping[str, Origin] = field(default_factory=dict, compare=False)  # of its options
     wrong: Mistake | None = None  # what is said where it is asked
 
     @property
@@ -174,17 +170,11 @@ class CaseRuns(NamedTuple):
     own: bool = False  # the test says it, so that it holds for every rule
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantine:
-    """A test that is known to be flaky: until that day its failures only advise. ``days`` are left of it, below 0 none."""
+class Quarantine(NamedTuple):
+    """A test that is known to be flaky: until that day its failures only advise."""
 
     until: date
-    days: int
-
-    @property
-    def in_force(self) -> bool:
-        """Whether it is not over."""
-        return self.days >= 0
+    days: int  # that are left of it; below 0, it is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,20 +289,15 @@ class SentinelFile:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
-
-    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block". ``confirm`` is how failures
-    are asked again: "off", "grader" (the same answer is graded again) or "answers" (a new answer is asked for), so that a
-    grader which fails ``noise`` of good answers blocks none.
-    """
+    """The rules of one suite."""
 
     rules: tuple[Rule, ...] = ()
-    errors: str = "inconclusive"
-    errors_up_to: float = 0.0
-    changes: str = "report"
+    errors: str = "inconclusive"  # or "block" or "ignore"
+    errors_up_to: float = 0.0  # the share that is ignored
+    changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
     budget: Limits = NO_LIMITS
-    confirm: str = "grader"
-    noise: float = NOISE
+    confirm: str = "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
+    noise: float = NOISE  # the share of good answers that the grader fails
     second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run

@@ -1,0 +1,309 @@
+"""A program of JavaScript as text: its words, what it uses and will not have, and what it is run as.
+
+A name counts only where it is called, made or looked into, is not declared, and nobody asks first whether it is there: a
+word in a text or a comment is no use of it. What is not found here is an error when it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from gradegate.registry import near
+
+_SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
+_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
+_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
+_PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")  # of a template literal
+_WORD = re.compile(r"[\w$]++")
+_SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
+_NAME = re.compile(r"(?!\d)[\w$]+")
+_DECLARES = re.compile(r"(?:const|let|var)\s")
+ENDS = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
+_FUNCTION = re.compile(r"(?:\([^\n]*?\)\s*=>|function\s*\([^\n]*?\))")  # as promptfoo's http provider tells one
+TYPES = re.compile(  # as TypeScript has them, in a program that JavaScript cannot read
+    r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
+    r"|^[^\S\n]*+(?:interface|type)\s+\w+",
+    re.MULTILINE,
+)
+_CONDITIONS = frozenset({"if", "while", "for", "with"})  # behind their brackets no value ends
+# Words after which a slash begins a pattern, as after most signs.
+_BEFORE_VALUES = frozenset("return typeof case in of delete void throw new do else instanceof yield await".split())
+_WORDS = _CONDITIONS.union(
+    _BEFORE_VALUES,
+    "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
+    "set static super switch this true try var".split(),
+)
+_BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})
+ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
+_TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
+_LACKING = {
+    "require": ("loads a module", f"write what you need of it into the snippet; or {ELSEWHERE}"),
+    "fetch": ("asks the network", ELSEWHERE),
+    "setTimeout": _TIMER,
+    "setInterval": _TIMER,
+    "setImmediate": _TIMER,
+    "process": ("reads the process or its environment", "put what it reads into `vars`"),
+    "Intl": ("needs language rules", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
+    "Deno": ("needs another runtime", ELSEWHERE),
+    "Bun": ("needs another runtime", ELSEWHERE),
+}
+_OF_LANGUAGES = {  # by name, with how many arguments they may have
+    "toLocaleString": (-1, "use `toFixed`, `toISOString` or `String`"),
+    "toLocaleDateString": (-1, "use `toISOString`"),
+    "toLocaleTimeString": (-1, "use `toISOString`"),
+    "toLocaleUpperCase": (0, "name no language"),
+    "toLocaleLowerCase": (0, "name no language"),
+    "localeCompare": (1, "give it no options, or compare with `<`"),
+}
+Refusal = tuple[str, int, str]  # what, the line of it, what to do instead
+
+
+class Token(NamedTuple):
+    """A word or a sign, where it starts, and in how many brackets it stands; texts and patterns have ``text`` "''"."""
+
+    text: str
+    place: int
+    depth: int
+
+
+@lru_cache(maxsize=1)  # a program is looked at for one thing after another
+def tokens(code: str) -> tuple[Token, ...]:
+    """All words and signs of a program, which is supposed to be right; of one that is not, something."""
+    found: list[Token] = []
+    place, depth, before = 0, 0, ""
+    opened: list[str] = []  # what stands before each open bracket
+    patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
+    templates: list[int] = []  # the depths at which the `}` of a template literal goes on with its text
+    while skipped := _SKIPPED.match(code, place) or place < len(code):
+        place = place if skipped is True else skipped.end()
+        if place >= len(code):
+            break
+        start, sign = place, code[place]
+        resumed = sign == "}" and bool(templates) and templates[-1] == depth
+        if sign == "`" or resumed:
+            part = _PART.match(code, place + 1)
+            assert part
+            place, text = part.end(), "''"
+            if resumed:
+                templates.pop()
+                depth -= 1
+            if part[1] == "${":
+                depth += 1
+                templates.append(depth)
+                text = "${"
+        else:
+            # Behind a value, a slash divides.
+            value = before in (")", "]", "}", "''") or (before not in _BEFORE_VALUES and _WORD.fullmatch(before) is not None)
+            begins = sign == "/" and place >= patternless and not value
+            kind = _TEXT if sign in "\"'" else _PATTERN if begins else _WORD
+            match = kind.match(code, place) or _SIGN.match(code, place)
+            assert match
+            if begins and match[0] == "/":
+                patternless = code.find("\n", place) % (len(code) + 1)
+            place, text = match.end(), match[0]
+            if sign in "\"'" or (sign == "/" and len(text) > 1):
+                text = "''"
+            depth -= text in (")", "]", "}")
+        found.append(Token(text, start, depth))
+        depth += text in ("(", "[", "{")
+        if text == "(":
+            opened.append(before)
+        before = "" if text == ")" and opened and opened.pop() in _CONDITIONS else text
+    return tuple(found)
+
+
+# --- what it uses ---------------------------------------------------------------------------------------------
+
+
+def refused(code: str) -> Refusal | None:
+    """What a snippet cannot have: modules, network, timers, languages; None where there is nothing."""
+    found = tokens(code)
+    free = {name: number for name, number in _free(found).items() if _text(found, number + 2) != "Segmenter"}
+    uses = ((number, *_LACKING[name]) for name, number in free.items() if name in _LACKING)
+    said = [(number, f"`{found[number].text}` {what}, and there is none here", cure) for number, what, cure in uses]
+    first = min((*said, *_modules(found), *_languages(found)), default=None)
+    return first and _said(code, found[first[0]], first[1], first[2])
+
+
+def unknown(code: str, known: Collection[str]) -> Refusal | None:
+    """A name that a program, which is right, neither declares nor finds among those that are ``known``; None for none."""
+    found = tokens(code)
+    if any(token.text in _BRINGS_NAMES for token in found):
+        return None
+    free = {name: number for name, number in _free(found).items() if name not in known}
+    name = min(free, key=free.__getitem__, default="")
+    if not name:
+        return None
+    names = {token.text for token in found if token.text.isidentifier()} - free.keys() - _WORDS
+    meant = near(name, sorted(names.union(known)))
+    cure = f"did you mean `{meant}`?" if meant else f"declare it, or, if it is part of Node: {ELSEWHERE}"
+    return _said(code, found[free[name]], f"`{name}` is not declared, and the engine does not have it", cure)
+
+
+def _said(code: str, token: Token, what: str, cure: str) -> Refusal:
+    return what, code.count("\n", 0, token.place) + 1, cure
+
+
+def reads(code: str, name: str, whole: str = "") -> bool:
+    """Whether a program names a member, or uses what is called ``whole`` otherwise than by the name of a member."""
+    found = tokens(code)
+    if any(token.text == name for token in found) or re.search(rf"\[\s*([\"'`]){name}\1\s*\]", code):
+        return True
+    uses = (number for number, token in enumerate(found) if token.text == whole and not _is_member(found, number))
+    return any(not _by_name(found, number + 1) for number in uses)
+
+
+def _by_name(found: Sequence[Token], number: int) -> bool:
+    """Whether ``.name``, ``?.name`` or ``["name"]`` stands there."""
+    number += _text(found, number) == "?." and _text(found, number + 1) == "["
+    sign, after = _text(found, number), _text(found, number + 1)
+    return sign in (".", "?.") or (sign == "[" and after == "''" and _text(found, number + 2) == "]")
+
+
+def is_arrow(code: str) -> bool:
+    """Whether the whole is one arrow function: `output => ...`, `async (output, context) => ...`."""
+    found = tokens(code)
+    place = 1 if _text(found, 0) == "async" else 0
+    if _text(found, place) == "(":
+        closing = (number for number, token in enumerate(found) if token.text == ")" and not token.depth)
+        place = next(closing, len(found))
+    return _text(found, place + 1) == "=>"
+
+
+def _modules(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
+    for number, token in enumerate(found):
+        after = _text(found, number + 1)
+        if token.text == "import" and after != ":" and not _is_member(found, number):
+            yield number, "`import` loads a module", f"write what you need of it into the file; or {ELSEWHERE}"
+        elif token.text in ("export", "}") and after == "from" and _text(found, number + 2) == "''":
+            yield number, "`export ... from` loads a module", "write it into the file"
+
+
+def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
+    """Methods that need the rules of a language, which would come to something else here."""
+    own = {token.text for number, token in enumerate(found) if not _is_member(found, number)}
+    brackets = _brackets(found)
+    for number, token in enumerate(found):
+        most, cure = _OF_LANGUAGES.get(token.text, (0, ""))
+        place = number + 1 + (_text(found, number + 1) == "?.")
+        if not cure or token.text in own or place not in brackets:
+            continue
+        end, arguments = brackets[place]
+        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in ("(", ","):  # the last of them are no arguments
+            end, arguments = end - 2, arguments - 1
+        if arguments > most:
+            yield number, f"`{token.text}` needs language rules, which gradegate does not have", cure
+
+
+def _free(found: Sequence[Token]) -> dict[str, int]:
+    """The names that are called, made or looked into and stand nowhere else, with the number of the first such token."""
+    used: dict[str, int] = {}
+    known: set[str] = set()
+    # `name (...) {` begins a function: behind the brackets comes its body.
+    methods = {place - 1 for place, (end, _) in _brackets(found).items() if _text(found, end + 1) == "{"}
+    for number, token in enumerate(found):
+        name, after = token.text, _text(found, number + 1)
+        if not _NAME.fullmatch(name) or name in _WORDS or _is_member(found, number) or name in known:
+            continue
+        if after == ":" and _text(found, number - 1) in ("{", ","):
+            continue  # a key of an object
+        uses = after in (".", "?.", "[") or (after == "(" and number not in methods)
+        if uses or (_text(found, number - 1) == "new"):
+            used.setdefault(name, number)
+        else:
+            known.add(name)
+    return {name: number for name, number in used.items() if name not in known}
+
+
+def _brackets(found: Sequence[Token]) -> dict[int, tuple[int, int]]:
+    """Of each round bracket that opens: where it closes, and how many arguments stand in it."""
+    opened: list[list[int]] = []
+    brackets = {}
+    for number, token in enumerate(found):
+        if token.text in ("(", "[", "{"):
+            opened.append([number, 0])
+        elif token.text == "," and opened:
+            opened[-1][1] += 1
+        elif token.text in (")", "]", "}") and opened:
+            place, commas = opened.pop()
+            if found[place].text == "(":
+                brackets[place] = (number, 0 if number == place + 1 else commas + 1)
+    return brackets
+
+
+def _is_member(found: Sequence[Token], number: int) -> bool:
+    return _text(found, number - 1) in (".", "?.", "#", "\\")
+
+
+def _text(found: Sequence[Token], number: int) -> str:
+    return found[number].text if 0 <= number < len(found) else ""
+
+
+# --- what it is run as: where the `return` goes, as promptfoo puts it, and modules without imports ------------------
+
+
+def assertion_body(code: str) -> str:
+    """More lines are a function's body; one line is an expression, behind declarations where it starts with one."""
+    code = code.rstrip()
+    if "\n" in code:
+        return code
+    code = ENDS.sub("", code.strip())
+    if not _DECLARES.match(code):
+        return f"return {code}"
+    place = max((token.place for token in tokens(code) if token.text == ";" and not token.depth), default=-1)
+    return f"{code[: place + 1]} return {code[place + 1 :].strip()}" if place >= 0 else code
+
+
+def value_body(code: str, parameters: Sequence[str], *, returns: bool = False) -> str:
+    """An expression, or a function of these, as promptfoo tells it or an arrow without brackets; ``returns``: or a body."""
+    code = code.strip()
+    if _FUNCTION.match(code) or is_arrow(code):
+        return f"return ({code})({', '.join(parameters)});"
+    return code if returns and re.search(r"\breturn\b", code) else f"return ({code});"
+
+
+def module_body(code: str) -> str:
+    """A file as the body of a function of ``module`` and ``exports``. Raises ValueError for an export that is not known.
+
+    Lines stay what they are. A module that exports is in strict mode, as Node has it.
+    """
+    found = tokens(code)
+    exports = [place for place, token in enumerate(found) if token.text == "export" and not token.depth]
+    if not exports:
+        return code
+    parts, names, done = ['"use strict"; '], dict[str, str](), 0
+    for number in exports:
+        end, put, exported = _export(found, number)
+        parts += [code[done : found[number].place], put]
+        done = found[end].place if end < len(found) else len(code)
+        parts.append("\n" * code.count("\n", found[number].place, done))
+        names |= exported
+    assigned = "".join(f"\nexports.{name} = {local};" for name, local in names.items())
+    return "".join([*parts, code[done:], assigned])
+
+
+def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, str]]:
+    """The token at which a statement goes on behind ``export``, what to put there, and what it exports by which name."""
+    words = [token.text for token in found[number + 1 : number + 5]] + [""] * 4
+    if words[0] == "default":
+        return number + 2, "exports.default = ", {}
+    if words[0] in ("const", "let", "var", "function", "class", "async"):
+        skipped = 1 + (words[0] == "async")
+        skipped += words[skipped] == "*"
+        name = words[skipped]
+        if name.isidentifier() or "$" in name:
+            return number + 1, "", {name: name}
+    if words[0] != "{":
+        raise ValueError("`export` is written in a way that is not known here: write `export default (output, context) => ...`")
+    names, place = dict[str, str](), number + 2  # of `{ a, b as c }`
+    while place < len(found) and found[place].text != "}":
+        local = name = found[place].text
+        if place + 2 < len(found) and found[place + 1].text == "as":
+            name, place = found[place + 2].text, place + 2
+        names[name] = local
+        place += 1
+        place += place < len(found) and found[place].text == ","
+    return place + 1, "", names
