@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.steps import calibration
 
     settings = flags.settings(args, here())
-    calibrated = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
-    for part in calibrated.text:
+    found, text, failures = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
+    for part in text:
         sys.stdout.write(part)
-    for failure in calibrated.failures.values():
+    for failure in failures.values():
         complain(failure)
-    return calibration.exit_code(calibrated.calibration)
+    return calibration.exit_code(found)

@@ -119,7 +119,24 @@ class Seclusion:
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
         for path in inside:
             self._close(path)
-        self._close_workspace()
+        # Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone
+        seen, waiting = 0, [self.leave.root]
+        while waiting:
+            try:
+                entries = list(os.scandir(waiting.pop()))
+            except OSError:
+                continue
+            seen += len(entries)
+            if seen > MOST_ENTRIES:
+                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
+            for entry in entries:
+                if holds_credentials(Path(entry.name)):
+                    self._close(Path(entry.path))
+                    continue
+                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
+                    self._close(Path(entry.path), 0o775)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
         environ = f"/proc/{os.getpid()}/environ"
         self.secret += (environ, *map(str, runners), *_SOCKETS)
 
@@ -157,23 +174,3 @@ class Seclusion:
         self.modes[path] = stat.S_IMODE(mode)
         if leave == _OWN:
             self.secret += (str(path),)
-
-    def _close_workspace(self) -> None:
-        """Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone."""
-        seen, waiting = 0, [self.leave.root]
-        while waiting:
-            try:
-                entries = list(os.scandir(waiting.pop()))
-            except OSError:
-                continue
-            seen += len(entries)
-            if seen > MOST_ENTRIES:
-                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
-            for entry in entries:
-                if holds_credentials(Path(entry.name)):
-                    self._close(Path(entry.path))
-                    continue
-                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
-                    self._close(Path(entry.path), 0o775)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))

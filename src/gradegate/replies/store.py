@@ -137,7 +137,18 @@ class Store:
             self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
-            beside = _prepared(self._writer)
+            # Make the table in an empty file; whether one may read while another writes. Raises Unusable
+            if _schema(self._writer) or _number(self._writer, "application_id"):
+                _check(self._writer)  # before anything is written to a file that may be somebody else's
+            mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            self._writer.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
+            self._writer.execute("BEGIN IMMEDIATE")
+            if not _schema(self._writer) and not _number(self._writer, "application_id"):
+                self._writer.execute(_TABLE)
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._writer.execute(f"PRAGMA user_version = {SCHEMA}")
+            self._writer.execute("COMMIT")
+            beside = bool(mode == "wal")
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
         self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)  # a row that is larger is none of ours
         self._reader.execute("PRAGMA query_only = ON")
@@ -150,43 +161,35 @@ class Store:
 def _found(path: Path, *, make: bool) -> bool:
     """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for a link on the way or what is no file."""
     try:
-        folder = _opened_folder(path.parent, make=make)
+        # A folder, step by step from the root and through no link. Raises OSError, and Unusable for a link
+        at = os.open(path.parent.anchor, _FOLDER)
+        for name in path.parent.parts[1:]:
+            above = at
+            try:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=above)
+                        _give(name, above)
+                at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            except NotADirectoryError as e:
+                raise Unusable(f"`{name}` in its path is a link, or no folder") from e
+            finally:
+                os.close(above)
+        folder = at
     except FileNotFoundError:
         return False
     try:
         if make:
-            _make(path.name, folder)
+            # An empty file that its owner alone may read, where there is nothing. Raises OSError
+            with suppress(FileExistsError):
+                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))
+                _give(path.name, folder)
         modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
     finally:
         os.close(folder)
     if any(mode and not stat.S_ISREG(mode) for mode in modes):
         raise Unusable("it is a link, or no file")
     return modes[0] != 0
-
-
-def _opened_folder(path: Path, *, make: bool) -> int:
-    """A folder, step by step from the root and through no link. Raises OSError, and Unusable for a link."""
-    at = os.open(path.anchor, _FOLDER)
-    for name in path.parts[1:]:
-        above = at
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o700, dir_fd=above)
-                    _give(name, above)
-            at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-        except NotADirectoryError as e:
-            raise Unusable(f"`{name}` in its path is a link, or no folder") from e
-        finally:
-            os.close(above)
-    return at
-
-
-def _make(name: str, folder: int) -> None:
-    """An empty file that its owner alone may read, where there is nothing. Raises OSError."""
-    with suppress(FileExistsError):
-        os.close(os.open(name, NEW, 0o600, dir_fd=folder))
-        _give(name, folder)
 
 
 def _give(name: str, folder: int) -> None:
@@ -207,21 +210,6 @@ def _mode(name: str, folder: int) -> int:
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fspath(path.absolute()))}?{mode}"
     return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-
-
-def _prepared(connection: sqlite3.Connection) -> bool:
-    """Make the table in an empty file; whether one may read while another writes. Raises Unusable."""
-    if _schema(connection) or _number(connection, "application_id"):
-        _check(connection)  # before anything is written to a file that may be somebody else's
-    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
-    connection.execute("BEGIN IMMEDIATE")
-    if not _schema(connection) and not _number(connection, "application_id"):
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA}")
-    connection.execute("COMMIT")
-    return bool(mode == "wal")
 
 
 def _check(connection: sqlite3.Connection) -> None:

@@ -120,7 +120,7 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
 def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
-    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)
+    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)  # what a conversation goes on with
     said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
     if job.stores:
         memory.stored[job.stores] = said.output
@@ -128,7 +128,7 @@ def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
 
 
 def _answered(job: Job, history: History, repeat: int) -> Transcript:
-    """The answer as the target gave it, which is what a conversation goes on with."""
+    """The answer as the target gave it."""
     if job.case.turns and job.given is None:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
@@ -204,10 +204,7 @@ def _held(job: Job) -> Transcript:
 
 def _asked(turns: Sequence[Turn]) -> str:
     """The last message of the user that got an answer: what graders of a single answer take for the question."""
-    said, asked = "", ""
+    said = asked = ""
     for turn in turns:
-        if turn.role == "user":
-            said = turn.content
-        else:
-            asked = said
+        said, asked = (turn.content, asked) if turn.role == "user" else (said, said)
     return asked

@@ -66,7 +66,10 @@ class Asking:
             answer = guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
         grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
         cut = stopped()
-        self._keep(answer)
+        if self.anew:
+            heard = answer.transcript if isinstance(answer, Untransformed) else answer
+            self.answers.append(heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})")
+            self.usages.append(heard.usage if isinstance(heard, Transcript) else NO_USAGE)
         self._last = []
         for place, grade in zip(places, grades, strict=True):
             if cut and grade.outcome is Outcome.ERROR:
@@ -81,11 +84,6 @@ class Asking:
             self.lost += self.asks[place].pop().usage
         self._last = []
         self.lost_answers += self.usages.pop() if self.usages else NO_USAGE
-
-    @property
-    def usage(self) -> Usage:
-        """What the target took for new answers."""
-        return sum(self.usages, NO_USAGE)
 
     @property
     def open(self) -> list[int]:
@@ -120,16 +118,6 @@ class Asking:
             return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
         return grade_of(opinion(bound, number), answer, self.reask, number)
 
-    def _keep(self, answer: Transcript | Exception) -> None:
-        if isinstance(answer, Untransformed):
-            answer = answer.transcript
-        if self.anew and isinstance(answer, Transcript):
-            self.answers.append(answer.output)
-            self.usages.append(answer.usage)
-        elif self.anew:
-            self.answers.append(f"(no answer: {answer})")
-            self.usages.append(NO_USAGE)
-
 
 def opinion(bound: Bound, number: int) -> Bound:
     """The assertion with the model that grades the ``number``-th ask, from 0: second opinions and the first grader take turns."""
@@ -152,16 +140,6 @@ class Regrading(Asking):
         assert isinstance(answer, Transcript)  # no new answer is asked for
         grade = grade_of(opinion(bound, number), answer, self.reask, FIRST + number)
         return replace(grade, outcome=_TURNED[grade.outcome])
-
-    def found(self) -> dict[int, Outcome]:
-        """Of each grade that was brought to its end, whether its PASS stands."""
-        standings = {place: self.standing(place) for place in self.asks}
-        return {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
-
-    @property
-    def spent(self) -> Usage:
-        """What the graders took."""
-        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), self.lost)
 
 
 @dataclass
@@ -242,19 +220,16 @@ class Beside:
         return Regrading(place, job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
 
     def keep(self, case: Place, regrading: Regrading) -> None:
-        """Take what was found."""
-        self.again.setdefault(case, {}).update(regrading.found())
-        self.usage += regrading.spent
+        """Take what was found: of each grade that was brought to its end, whether its PASS stands, and what the graders took."""
+        standings = {place: regrading.standing(place) for place in regrading.asks}
+        found = {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
+        self.again.setdefault(case, {}).update(found)
+        self.usage += sum((ask.usage for asks in regrading.asks.values() for ask in asks[1:]), regrading.lost)
 
     def give_up(self, case: Place, row: Row) -> None:
         """Let what was still to be graded again of the base's answer be what nobody can tell."""
         done = self.again.setdefault(case, {})
         done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
-
-    @property
-    def compared(self) -> bool:
-        """Whether there is a base to compare with."""
-        return self.baseline is not None
 
     def report(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The figures; None where there is nothing to compare with."""

@@ -19,8 +19,11 @@ from gradegate.replies.parts import Damaged, Index, Line
 from gradegate.reporting.redact import conceal
 from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
+from gradegate.running.conclusion import Account
 from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
+from gradegate.steps.preparation import Prepared
+from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
@@ -129,6 +132,21 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
         raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine="")
+
+
+class AccountRow(Line):
+    """The line before the last: how a shard's run went, and what it took beside its answers."""
+
+    account: Account
+    models: list[AskedModel]
+    keys: list[KeyUse]
+    hidden: list[str]
+
+    @classmethod
+    def line_of(cls, account: Account, prepared: Prepared) -> str:
+        """Its line, without secrets."""
+        plan, shown = prepared.shown_plan, replace(account, problems=conceal(account.problems, prepared.hide))
+        return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
 
 
 @dataclass

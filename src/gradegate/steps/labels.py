@@ -76,13 +76,6 @@ def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
         return [], list(e.mistakes)
 
 
-def agreement(content: bytes, name: str) -> float | None:
-    """The share of labels that the grader agreed with, where the first line of a file says it."""
-    rows, _ = document.readable_lines(content, name)
-    share = rows[0].get("agreement") if rows else None
-    return share if isinstance(share, float) or type(share) is int else None
-
-
 def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
     rows, found = document.readable_lines(content, name)
@@ -192,12 +185,9 @@ def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
 
 def _fits(case: Case, label: Label) -> bool:
     """Whether the case has the label's variables; of a variable with several values, one of them."""
-    for name, value in label.vars.items():
-        own = case.vars.get(name)
-        several = own if isinstance(own, list) and case.options.expand_vars else ()
-        if name not in case.vars or (value != own and value not in several):
-            return False
-    return True
+    several = {name: own for name, own in case.vars.items() if isinstance(own, list) and case.options.expand_vars}
+    given = label.vars.items()
+    return all(name in case.vars and (value == case.vars[name] or value in several.get(name, ())) for name, value in given)
 
 
 def _assertion(case: Case, label: Label) -> Assertion:
@@ -269,14 +259,15 @@ def with_sentinels(planned: Plan, suites: Sequence[Located], settings: Settings,
         if base and unfit:
             notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"))
         wrong += [] if base else [it for it in unfit if it not in wrong]
-        share = file.agreement if file.agreement is not None else agreement(file.content, file.name)
+        lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
+        if share is None and lines:  # what the grader agreed with, where the first line of the file says it
+            measured = lines[0].get("agreement")
+            share = measured if isinstance(measured, float) or type(measured) is int else None
         shares.append(1 - group[0].suite.policy.noise if share is None else share)
     if wrong:
         raise ConfigError(*wrong)
-    always = bool(settings.history_out and settings.environment.is_trusted) or bool(
-        settings.auto and settings.environment.is_default_branch
-    )
-    sentinels = Sentinels(tuple(found), min(shares), always) if found else None
+    writes_history, on_default = settings.history_out and settings.environment.is_trusted, settings.environment.is_default_branch
+    sentinels = Sentinels(tuple(found), min(shares), bool(writes_history or (settings.auto and on_default))) if found else None
     return replace(planned, sentinels=sentinels, notes=(*planned.notes, *notes))
 
 

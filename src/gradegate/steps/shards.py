@@ -19,8 +19,8 @@ from gradegate.running.conclusion import Account
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import owners
 from gradegate.running.run import Run, Watch
-from gradegate.steps.book import AnswerRow, AsksRow, Book
-from gradegate.steps.merge import MOST, AccountRow, Merged, collect, header, merged, open_rows
+from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
+from gradegate.steps.merge import MOST, Merged, collect, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
 from gradegate.values.figures import many
@@ -72,8 +72,11 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     if session.spared:
         return Written(f"{shard}: nothing to check: {session.spared}")
     head = header(settings, session.prepared.plan, round=round_, basis=basis, attempt=attempt)
-    if before and (wrong := _unlike(before, head)):
-        raise _unusable(wrong, settings)
+    if before:
+        number_differs = f"it is for {before.of} shards, not {of}" if before.of != of else ""
+        unlike = before.unlike(head) if before.gradegate == OPEN else "it is a part, and names no open failures"
+        if wrong := unlike or number_differs:
+            raise _unusable(wrong, settings)
     if unasked := session.wait():
         # A part all the same: without any, the merge could not tell it from a shard that was given no keys.
         head = head.model_copy(update={"unasked": unasked})
@@ -127,13 +130,6 @@ def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, flo
 
 def _unusable(why: str, settings: Settings) -> ConfigError:
     return ConfigError.at(one_line(why, 300), Origin(settings.open), _ROUND)
-
-
-def _unlike(before: Header, own: Header) -> str:
-    """Why open failures are of another run; an empty string where they are of one's own."""
-    if before.gradegate != OPEN:
-        return "it is a part, and names no open failures"
-    return before.unlike(own) or (f"it is for {before.of} shards, not {own.of}" if before.of != own.of else "")
 
 
 # --- a merge --------------------------------------------------------------------------------------------------
