@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.steps.case_lines import cases
+    from gradegate.steps.calibration import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
     for text in cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines):

@@ -64,11 +64,15 @@ class Store:
             with self._lock:
                 self._give_up(e)
             return None
-        stored = None if row is None else _believed(key, under, row)
-        if row is not None and stored is None:
-            with self._lock:
-                self.doubted += 1
-        return stored
+        if row is None:
+            return None
+        stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
+        with suppress(TypeError):  # bytes where a text should be, or the other way round
+            if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac):
+                return stored
+        with self._lock:
+            self.doubted += 1
+        return None
 
     def _read(self, key: bytes) -> tuple[object, ...] | None:
         """The row of a key. Those after it are read, too, where it comes soon after the one before."""
@@ -80,20 +84,16 @@ class Store:
                 return None
             number, *row = found
             follows, self._last = self._last < number <= self._last + _AHEAD, max(self._last, number)
-            if follows:
-                self._read_ahead(self._reader)
+            if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
+                self._ahead = {}
+            size = 0
+            for following, *later in self._reader.execute(_NEXT, (self._last, _AHEAD)) if follows else ():
+                self._ahead[following] = tuple(later)
+                self._last += 1
+                size += len(later[-2]) if isinstance(later[-2], bytes | str) else 0
+                if size > _AHEAD_BYTES:
+                    break
             return tuple(row)
-
-    def _read_ahead(self, reader: sqlite3.Connection) -> None:
-        if len(self._ahead) > _AHEAD:  # what nobody asked for
-            self._ahead = {}
-        size = 0
-        for following, *row in reader.execute(_NEXT, (self._last, _AHEAD)):
-            self._ahead[following] = tuple(row)
-            self._last += 1
-            size += len(row[-2]) if isinstance(row[-2], bytes | str) else 0
-            if size > _AHEAD_BYTES:
-                break
 
     def put(self, key: bytes, under: bytes, stored: Stored) -> None:
         """Keep a reply; it is in the file when this returns."""
@@ -131,13 +131,13 @@ class Store:
         self.problem = f"{self.path.name} is not used ({words})"
 
     def _open(self, *, writable: bool) -> None:
+        """Make the table in an empty file. Raises Unusable for a file that is another's."""
         if not _found(self.path, make=writable):
             return
         if writable and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
-            # Make the table in an empty file; whether one may read while another writes. Raises Unusable
             if _schema(self._writer) or _number(self._writer, "application_id"):
                 _check(self._writer)  # before anything is written to a file that may be somebody else's
             mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -148,7 +148,7 @@ class Store:
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION}")
                 self._writer.execute(f"PRAGMA user_version = {SCHEMA}")
             self._writer.execute("COMMIT")
-            beside = bool(mode == "wal")
+            beside = mode == "wal"  # whether one may read while another writes
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
         self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)  # a row that is larger is none of ours
         self._reader.execute("PRAGMA query_only = ON")
@@ -161,28 +161,25 @@ class Store:
 def _found(path: Path, *, make: bool) -> bool:
     """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for a link on the way or what is no file."""
     try:
-        # A folder, step by step from the root and through no link. Raises OSError, and Unusable for a link
-        at = os.open(path.parent.anchor, _FOLDER)
-        for name in path.parent.parts[1:]:
-            above = at
+        folder = os.open(path.parent.anchor, _FOLDER)
+        for name in path.parent.parts[1:]:  # step by step from the root, and through no link
+            above = folder
             try:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(name, 0o700, dir_fd=above)
                         _give(name, above)
-                at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+                folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
             except NotADirectoryError as e:
                 raise Unusable(f"`{name}` in its path is a link, or no folder") from e
             finally:
                 os.close(above)
-        folder = at
     except FileNotFoundError:
         return False
     try:
         if make:
-            # An empty file that its owner alone may read, where there is nothing. Raises OSError
             with suppress(FileExistsError):
-                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))
+                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))  # which its owner alone may read
                 _give(path.name, folder)
         modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
     finally:
@@ -226,12 +223,3 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _believed(key: bytes, under: bytes, row: tuple[object, ...]) -> Stored | None:
-    """The reply of a row; None where its HMAC is another, of whatever types its values are."""
-    stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
-    try:
-        return stored if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac) else None
-    except TypeError:  # bytes where a text should be, or the other way round
-        return None

@@ -75,46 +75,39 @@ def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a run went, and what it took beside its rows. ``lost``: of target and graders, for what no row has.
-
-    ``stopped`` says why it ended early, ``problems`` what was wrong with its cache.
-    """
+    """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
-    stopped: str = ""
-    lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)
+    stopped: str = ""  # why it ended early
+    lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # of target and graders, for what no row has
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # of its cache
     sentinels: tuple[SentinelAsk, ...] = ()
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of a plan while failures of them are asked again.
-
-    ``others`` are the answers of a base that is asked in the same run, which are not among them.
-    """
+    """The answers of a plan while failures of them are asked again."""
 
     plan: Plan
     confirming: Confirming
     histories: Histories
-    others: Sequence[Row] = field(default_factory=list)
+    others: Sequence[Row] = field(default_factory=list)  # the answers of a base that is asked in the same run
 
     @classmethod
     def of(
         cls, plan: Plan, askable: Askable, reask: int, answers: Mapping[Place, Asked], rounds: Rounds | None, pursue: Pursue = in_portions
     ) -> Gathered:
         """These answers, in plan order; ``rounds`` make further runs of their cases, where no other job makes these."""
-        both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
-        for place, asked in answers.items():
-            both[plan.jobs[place[0]].of_base].append((place, asked))
-        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
+        base = {place: asked for place, asked in answers.items() if plan.jobs[place[0]].of_base}
+        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in base.items()).items()}
         # Its own side stands before it.
         fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
         beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
-        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
+        asks = ((place, asked) for place, asked in answers.items() if place not in base)
+        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in asks)
         confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
 from gradegate.recording.answer import Answer
 from gradegate.recording.messages import answering, calls, unasked
-from gradegate.replies.question import question
+from gradegate.replies.question import Question
 from gradegate.running import transforms
 from gradegate.texts import chat
 from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
@@ -41,8 +42,12 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
             transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end = ended(answer.finish_reason)
-    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)})
+    end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
+    # The calls of the whole answer, and why these may not be all of them.
+    called, silent = [*calls(spoken)], answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
+    untold = answer.untold or early or (UNKNOWN if silent else "") or (ENDED if end == "tool_calls" and not called else "")
+    own_calls = {**({UNTOLD: untold} if untold else {}), **({CALLS: called} if called or not silent else {})}
+    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls})
     transforms.check(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
@@ -68,17 +73,6 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
     if own is None and not ends and (consists := written(text)):
         last = replace(last, metadata={**last.metadata, CALLS: consists})
     yield replace(last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context)
-
-
-def _called(turns: Sequence[Turn], answer: Answer, end: str, early: str) -> dict[str, object]:
-    """The calls of the whole answer, and why these may not be all of them."""
-    said = [turn for turn in turns if turn.role == "assistant"]
-    told = [*calls(said)]
-    silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in said)
-    untold = answer.untold or early or (UNKNOWN if silent else "")
-    if end == "tool_calls" and not told:
-        untold = untold or ENDED
-    return {**({UNTOLD: untold} if untold else {}), **({CALLS: told} if told or not silent else {})}
 
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
@@ -162,18 +156,16 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
 def _is_data(job: Job, text: str) -> bool:
     """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so all that grades sees data."""
     form = job.target.spec.config.get("response_format") if job.target.spec else None
-    if not isinstance(form, Mapping) or form.get("type") != "json_schema":
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    if isinstance(form, Mapping) and form.get("type") == "json_schema":
+        with suppress(ValueError, RecursionError):
+            json.loads(text)
+            return True
+    return False
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
-    with question(job.target) as asked:
+    with Question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
     transforms.check(reply, job.target.host or job.target.name)

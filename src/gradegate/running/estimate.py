@@ -33,11 +33,7 @@ NAMED = 5  # models, before the rest is only counted
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known.
-
-    ``most_usd`` is with all asks that may follow. ``unpriced`` are the models and ``silent`` the applications and programs
-    whose price is not known.
-    """
+    """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known."""
 
     target: int
     grader: int
@@ -45,9 +41,9 @@ class Estimate:
     expected: float
     most: int
     usd: float | None
-    most_usd: float | None = None
-    unpriced: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
+    most_usd: float | None = None  # with all asks that may follow
+    unpriced: tuple[str, ...] = ()  # the models whose price is not known
+    silent: tuple[str, ...] = ()  # the applications and programs whose price is not known
     sentinels: int = 0  # requests to graders, where a rule is missed or a history is written
     fewest: tuple[int, int] = (0, 0)  # calls of target and grader, where runs are settled as early as can be
 

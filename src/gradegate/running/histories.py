@@ -14,7 +14,6 @@ from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
 from gradegate.results.file import history_lines
-from gradegate.values.account import Made
 from gradegate.values.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.values.result import Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule
@@ -164,22 +163,18 @@ class Histories:
             comes_and_goes=sum(bool(self.counted(own, it.model).failed) for own, it in held),
         )
 
-    def appended(self, rows: Sequence[Row], made: Made) -> Records:
-        """The records with the votes of a run: of what its graders were asked now, and not of kept replies."""
+    def lines(self, run: RunResult) -> Iterator[str]:
+        """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
         records, requests = dict(self.records), dict[int, str]()
-        for job, row, own, grade in self._grades(rows):
+        for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
                 stands = grade.outcome is not Outcome.FAIL or grade.confirmed
                 outcome = grade.outcome.value if stands else "open"
                 asked = requests.get(id(job)) or requests.setdefault(id(job), request(job).hex()[:_DIGITS])
-                run = PastRun(made.started[:10], made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
+                past = PastRun(run.made.started[:10], run.made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
                 before = records[own].runs if own in records else ()
-                records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, run)))
-        return records
-
-    def lines(self, run: RunResult) -> Iterator[str]:
-        """The file with what the run adds."""
-        return history_lines(self.appended(run.rows, run.made) if run.rows else self.records)
+                records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, past)))
+        return history_lines(records)
 
     def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
         """The grades with an identity, and what they are of."""

@@ -67,7 +67,14 @@ def _bar() -> Any:
 
     class Words(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(_words(int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]))
+            """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
+            done, total, left, spent = int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]
+            parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
+            if done == total:  # what goes on then is no answer
+                parts.append("re-asking failures")
+            elif left is not None:
+                parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
+            return Text(", ".join(parts))
 
     return Progress(
         BarColumn(20),  # gives way where there is no room
@@ -78,13 +85,3 @@ def _bar() -> Any:
         redirect_stdout=False,
         redirect_stderr=False,
     )
-
-
-def _words(done: int, total: int, left: float | None, spent: str) -> str:
-    """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
-    parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
-    if done == total:  # what goes on then is no answer
-        parts.append("re-asking failures")
-    elif left is not None:
-        parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
-    return ", ".join(parts)

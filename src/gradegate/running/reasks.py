@@ -18,8 +18,7 @@ from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.results.earlier_run import Baseline
 from gradegate.running import converse
-from gradegate.running.border import guarded
-from gradegate.running.grade import grade_of
+from gradegate.running.grade import grade_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Place
 from gradegate.running.transforms import Untransformed
@@ -32,10 +31,7 @@ Stopped = Callable[[], str]  # says why no more may be asked; empty as long as m
 
 @dataclass
 class Asking:
-    """Grades of one answer by their position, each with its asks so far, the first one included.
-
-    ``anew``: each time a new answer is asked for, and all that are open are graded in it.
-    """
+    """Grades of one answer by their position, each with its asks so far, the first one included."""
 
     place: Place
     job: Job
@@ -44,7 +40,7 @@ class Asking:
     asks: dict[int, list[Grade]]
     lead: Lead
     reask: int
-    anew: bool = False
+    anew: bool = False  # each time a new answer is asked for, and all that are open are graded in it
     priors: Mapping[int, Prior] = field(default_factory=dict)  # of grades with a history that is used
     answers: list[str] = field(default_factory=list)  # the new ones
     usages: list[Usage] = field(default_factory=list)  # the target's, of these
@@ -202,12 +198,8 @@ class Beside:
         return not own and is_old(row, row.grades[position])
 
     def regrading(self, case: Place, place: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
-        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new.
-
-        What has ``begun`` is left out.
-        """
-        answer = self.paired.get(case)
-        done = {*self.again.get(case, ()), *begun}
+        """What else than has ``begun`` has to be graded again of the base's answer: are the confirmed failures of a row new?"""
+        answer, done = self.paired.get(case), {*self.again.get(case, ()), *begun}
         bounds = {it: bound for it, bound in self.askable.of(job) if it not in done and _waits(row.grades[it])}
         if answer is None or answer.runs or not bounds:
             return None

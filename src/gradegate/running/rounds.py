@@ -20,15 +20,12 @@ Place = tuple[int, int]  # of an answer: the index of its job, and the repetitio
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again.
-
-    ``job`` has the stored answers that it used, which are ``known``.
-    """
+    """An answer with what its graders saw."""
 
     row: Row
-    transcript: Transcript | None = None
-    job: Job | None = None
-    known: Mapping[str, str] | None = None
+    transcript: Transcript | None = None  # kept only of answers that will be compared or asked again
+    job: Job | None = None  # with the stored answers that it used
+    known: Mapping[str, str] | None = None  # these stored answers
 
 
 Take = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # gives each answer: asked for now or before, or as one that is missing

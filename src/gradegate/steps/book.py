@@ -180,12 +180,6 @@ class Book:
             if asks:
                 self.again[name] = row, [_as_planned(value(Grade, ask), grades[position]) for ask in asks]
 
-    def add(self, other: Book) -> None:
-        """All that another one has."""
-        self.asked |= other.asked
-        self.rows += other.rows
-        self.again |= other.again
-
     def play(self, askings: Sequence[Asking], *_: object) -> None:
         """Bring each asking as far as it was brought. What nobody needs stays in the book."""
         for asking in askings:

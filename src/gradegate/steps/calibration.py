@@ -9,15 +9,18 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from gradegate.access.hiding import unchanged
 from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
 from gradegate.errors import ConfigError, Mistake
+from gradegate.planning.identity import calls
 from gradegate.planning.load import Located
 from gradegate.planning.planner import MAX_REPEATS
+from gradegate.planning.recordings import line
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Sink
-from gradegate.reporting.visible import clip, harmless, one_line, visible
+from gradegate.reporting.visible import OLD, clip, harmless, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
 from gradegate.results.mapping import plain
 from gradegate.steps import labels
@@ -231,3 +234,20 @@ def exit_code(calibration: Calibration) -> int:
     if sum(calibration.overall.table):
         return PASS
     return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
+
+
+def cases(settings: Settings, output: str) -> Iterator[str]:
+    """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
+
+    No key is needed, and nothing is asked. Raises ConfigError.
+    """
+    session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
+    hide = session.prepared.hide
+    texts = (json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) for call in calls(session.prepared.plan.jobs))
+    # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
+    lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
+    if not output:
+        return lines
+    for failure in write_documents({output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged).values():
+        raise ConfigError.at(failure, None, "name another file")
+    return iter(())

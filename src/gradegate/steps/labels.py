@@ -41,14 +41,11 @@ def _answered(output: str) -> str:
 
 
 class Label(BaseModel):
-    """One line: whether ``output``, as an answer to the case with that description and those variables, passes.
-
-    ``description`` is None where the line tells the case by its variables alone.
-    """
+    """One line: whether ``output``, as an answer to the case with that description and those variables, passes."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    description: str | None = None
+    description: str | None = None  # None where the line tells the case by its variables alone
     assertion: str
     output: Annotated[str, AfterValidator(_answered)]
     label: Literal["pass", "fail"]
@@ -101,14 +98,11 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A label with its case, which has the labelled output and the one assertion.
-
-    ``earlier`` is how often the same output was labelled before, so that no ask repeats another's request.
-    """
+    """A label with its case, which has the labelled output and the one assertion."""
 
     label: Label
     case: Case
-    earlier: int = 0
+    earlier: int = 0  # how often the same output was labelled before, so that no ask repeats another's request
 
 
 def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tuple[list[Located], list[Selected], list[Mistake]]:

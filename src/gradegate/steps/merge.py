@@ -16,7 +16,7 @@ from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.planning.identity import plan_digest
 from gradegate.planning.job import Plan
-from gradegate.replies.parts import FORMAT, PART, Damaged, Header, Part, last_attempts, name_in, parts_in
+from gradegate.replies.parts import FORMAT, PART, Damaged, Header, Part, name_in, parts_in
 from gradegate.reporting.visible import one_line
 from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.histories import Askable
@@ -44,7 +44,10 @@ def header(settings: Settings, plan: Plan, **more: Any) -> Header:
 
 @dataclass
 class Collected:
-    """The parts of a folder. ``problems`` name what is missing, or of no use; ``lacking`` say why, by shard."""
+    """The parts of a folder: of every shard its last attempt. ``problems`` name what is missing, or of no use; ``lacking`` say why.
+
+    What cannot be used counts as missing: no decision about the rest can then be green.
+    """
 
     folder: Path
     of: int
@@ -74,7 +77,10 @@ class Collected:
         """Take the parts of a round; each wholly, or not at all."""
         again = f" (round {round_})" if round_ > 1 else ""
         used = []
-        for shard, latest in last_attempts(parts, self.of, round_):
+        for shard in range(1, self.of + 1):
+            own = [part for part in parts if (part.header.round, part.header.shard) == (round_, shard)]
+            last = max((part.header.attempt for part in own), default=0)
+            latest = [part for part in own if part.header.attempt == last]  # one, unless something is wrong
             who = f"shard {shard}/{self.of}"
             if len(latest) > 1:
                 names = " and ".join(name_in(self.folder, part) for part in latest)
@@ -106,7 +112,9 @@ class Collected:
         except Damaged as e:
             self._lack(shard, f"{name_in(self.folder, part)}: {e}", f"{who} has no part that can be used: ")
             return []
-        self.book.add(found)
+        self.book.asked |= found.asked
+        self.book.rows += found.rows
+        self.book.again |= found.again
         self.accounts[part.header.round, shard] = record
         if record.account.stopped:
             self.problems.append(one_line(f"{who} was {record.account.stopped} before it ended", _LONGEST))
@@ -142,11 +150,13 @@ class Merged:
     opened: dict[Place, list[int]]
 
 
-def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
-    """Put the parts together. What no part has is an ERROR that names its shard."""
-    plan, book, limits = prepared.plan, collected.book, prepared.client.budget.limits
+def merged(prepared: Prepared, settings: Settings) -> Merged:
+    """Put the parts together. What no part has is an ERROR that names its shard. Raises ConfigError."""
+    plan, limits = prepared.plan, prepared.client.budget.limits
+    collected = collect(settings.cwd / settings.merge, plan, header(settings, plan))
+    book = collected.book
     rounds, said = Rounds(plan, collected.take), frozenset(book.again)
-    gathered = Gathered.of(plan, Askable(plan), reask, rounds.answers(), rounds, book.play)
+    gathered = Gathered.of(plan, Askable(plan), settings.reask, rounds.answers(), rounds, book.play)
     confirming = gathered.confirming
     confirming.run(Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else "")
     account = _account(collected, limits, {*confirming.places})
@@ -197,7 +207,10 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     places = gathered.confirming.places
-    wanted = {(places[number], it) for number, it in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END))}
+    # So many failures, in whole waves, that noise alone makes more of them in one run of a thousand.
+    most = bisect_left(range(askable.grades), True, key=lambda number: tail(number + 1, askable.grades, noise) < _SURE)
+    spare = max(-(-most // LEAST) * LEAST, MOST_TO_END)
+    wanted = {(places[number], it) for number, it in gathered.confirming.round(spare)}
     cases = {index for (index, _), _ in wanted if jobs[index].needs}  # whose other runs nobody waits for either
     others = ((place, asked) for place, asked in collected.book.asked.items() if place[0] in cases)
     return wanted | {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
@@ -211,12 +224,6 @@ def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
         yield AnswerRow.line_of(own, asked[own], jobs[index], prepared.hide, positions)
         if not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2]) and other in asked:
             yield AnswerRow.line_of(other, asked[other], jobs[index + 1], prepared.hide)
-
-
-def likely(grades: int, noise: float) -> int:
-    """So many failures, in whole waves, that noise alone makes more of them in one run of a thousand."""
-    most = bisect_left(range(grades), True, key=lambda number: tail(number + 1, grades, noise) < _SURE)
-    return -(-most // LEAST) * LEAST
 
 
 # --- what it took ---------------------------------------------------------------------------------------------

@@ -41,21 +41,17 @@ class UnplannableError(ConfigError):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
-
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read,
-    ``named`` the absolute paths by which they were named, and ``searched`` the folders that patterns looked into.
-    """
+    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan
     client: Client
     secrets: Secrets
-    hide: Hide
-    seal: Hide
-    inputs: frozenset[Path]
+    hide: Hide  # in values, before a report is made of them
+    seal: Hide  # in finished documents
+    inputs: frozenset[Path]  # the files that were read
     changes: GateChanges = NO_CHANGES
-    named: frozenset[Path] = frozenset()
-    searched: frozenset[Path] = frozenset()
+    named: frozenset[Path] = frozenset()  # the absolute paths by which they were named
+    searched: frozenset[Path] = frozenset()  # the folders that patterns looked into
 
     def unseen(self, healthy: bool = True) -> list[str]:
         """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""

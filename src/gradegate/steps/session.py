@@ -97,15 +97,12 @@ class Session:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not.
-
-    ``seal`` hides what no text that leaves may hold.
-    """
+    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
-    seal: Hide
+    seal: Hide  # of what no text that leaves may hold
     files: frozenset[str] = frozenset()
     history: Iterable[str] = ()  # the lines of a history with this run, made when they are written
 

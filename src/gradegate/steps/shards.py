@@ -20,7 +20,7 @@ from gradegate.running.histories import Askable
 from gradegate.running.rounds import owners
 from gradegate.running.run import Run, Watch
 from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
-from gradegate.steps.merge import MOST, Merged, collect, header, merged, open_rows
+from gradegate.steps.merge import MOST, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
 from gradegate.values.figures import many
@@ -142,7 +142,7 @@ def of_merge(settings: Settings) -> Settings:
 
 def answered_by_parts(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, as the parts of all shards have it; no model is asked. Raises ConfigError."""
-    return _merged(prepared, settings).run
+    return merged(prepared, settings).run
 
 
 def name_open(settings: Settings, spare: Spare = needed) -> Written:
@@ -150,7 +150,7 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     session = Session.begin(of_merge(settings), [settings.open], spare)
     if session.spared:
         return Written(f"nothing to check: {session.spared}")
-    found = session.evaluate(partial(_merged, session.prepared, settings))
+    found = session.evaluate(partial(merged, session.prepared, settings))
     failures, parts = sum(map(len, found.opened.values())), found.parts
     problems = tuple(map(session.prepared.hide, parts.problems[:MOST]))
     if failures:
@@ -163,8 +163,3 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
         what = f"{settings.open} could not be written: {e.strerror or e}"
         return Written("", code=INCONCLUSIVE, problems=(*problems, what))
     return Written("nothing to re-ask", problems=problems)
-
-
-def _merged(prepared: Prepared, settings: Settings) -> Merged:
-    parts = collect(settings.cwd / settings.merge, prepared.plan, header(settings, prepared.plan))
-    return merged(prepared, parts, settings.reask)
