@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -95,9 +94,8 @@ class Part:
         with _opened(self.path) as file:
             file.readline(MAX_FILE)
             for number in range(2, self.footer.lines):
-                line = file.readline(MAX_FILE)
                 try:
-                    take(_parsed(model, line))
+                    take(_parsed(model, file.readline(MAX_FILE)))
                 except Damaged as e:
                     raise Damaged(f"line {number}: {e}") from e
             return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
@@ -117,7 +115,7 @@ def read(path: Path) -> Part:
     """A file, once all in it is what its last line says. Raises Damaged."""
     digest, number, first, last = hashlib.sha256(), 0, b"", b""
     with _opened(path) as file:
-        for number, line in enumerate(iter(partial(file.readline, MAX_FILE), b""), 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_FILE), b""), 1):
             if number > _MOST:
                 raise Damaged(f"it has more than {_MOST:,} lines")
             if not line.endswith(b"\n"):

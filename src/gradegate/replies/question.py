@@ -62,9 +62,8 @@ class Replies:
             return
         from gradegate.replies.store import Store  # SQLite takes megabytes, and few runs have a cache
 
-        self._stores.append(Store(self.folder / _FILE.format("trusted", SCHEMA), writable=self.trusted))
-        if not self.trusted:
-            self._stores.append(Store(self.folder / _FILE.format("proposed", SCHEMA), writable=True))
+        names = ("trusted",) if self.trusted else ("trusted", "proposed")
+        self._stores += [Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1]) for name in names]
         self._stores[-1].forget(time.time() - self.max_age)
 
     def find(self, key: bytes, under: bytes) -> Stored | None:
@@ -81,12 +80,11 @@ class Replies:
 
     def put(self, key: bytes, under: bytes, stored: Stored) -> None:
         """Keep a reply, where a later run would believe it."""
-        if under != OPEN or self.trusted:
-            for store in self._stores[-1:]:
-                store.put(key, under, stored)
-        else:
+        if under == OPEN and not self.trusted:
             with self._lock:
                 self._lost += 1
+        elif self._stores:
+            self._stores[-1].put(key, under, stored)
 
     def save(self, usd: float) -> None:
         """Add what a reply that was found would have cost."""
@@ -120,7 +118,6 @@ class Replies:
 
 
 T = TypeVar("T")
-UNKNOWN = Usage(1, unpriced=1)
 
 
 class Questioned(Protocol):
@@ -220,7 +217,7 @@ class Question:
     def __exit__(self, *error: object) -> None:
         _QUESTION.reset(self._before)
         if error[0] is not None:
-            self.paid(UNKNOWN)
+            self.paid(Usage(1, unpriced=1))
 
     def known(self, ask: Ask) -> Response | None:
         """The response to a request, if the cache has it."""
@@ -228,10 +225,8 @@ class Question:
             return None
         self._key = self._occasion.key(ask)
         stored = self._occasion.replies.find(*self._key)
-        if stored is None:
-            return None
-        self._found += 1
-        return Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
+        self._found += stored is not None
+        return stored and Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""

@@ -79,8 +79,7 @@ class Store:
         with self._lock:
             if self._reader is None:
                 return None
-            found = self._reader.execute(_FIND, (key,)).fetchone()
-            if found is None:
+            if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
                 return None
             number, *row = found
             follows, self._last = self._last < number <= self._last + _AHEAD, max(self._last, number)

@@ -121,15 +121,9 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
     wrong: list[Mistake] = []
     known = {name for _, case in named[None] for it in _each(case.assertions) for name in (it.type, it.metric) if name}
     for label in labels:
+        case: Case | None = None
         try:
             number, case = _case(label, named[label.description])
-        except ConfigError as e:
-            wrong += e.mistakes
-            if known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
-                cure = suggest(label.assertion, known) or "name one by its type or metric"
-                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
-            continue
-        try:
             assertion = _assertion(case, label)
             chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
             first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
@@ -140,6 +134,9 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
             outputs[label.output] += 1
         except ConfigError as e:
             wrong += e.mistakes
+            if case is None and known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
+                cure = suggest(label.assertion, known) or "name one by its type or metric"
+                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
     planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
     return planned, [selected for number in range(len(suites)) for selected in found[number]], wrong
 
