@@ -112,9 +112,9 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
     """
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
     for number, located in enumerate(suites):
-        for case in located.suite.cases:
-            named[case.description].append((number, case))
-            named[None].append((number, case))
+        for own in located.suite.cases:
+            named[own.description].append((number, own))
+            named[None].append((number, own))
     found: dict[int, list[Selected]] = defaultdict(list)
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
