@@ -1,4 +1,4 @@
-"""What a plan will take, before anything is asked."""
+"""What a plan will take, and what its rules cannot see, before anything is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The earlier runs of a plan's grades: which grade of which answer they are of, and what the run adds to them."""
+"""The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
 
 from __future__ import annotations
 

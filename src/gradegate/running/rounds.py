@@ -1,4 +1,4 @@
-"""Which runs of a plan are made next, and which of its jobs are asked together, wherever they stand in it."""
+"""What is asked next: runs of cases in rounds, jobs that belong together, and portions of work that the budget covers."""
 
 from __future__ import annotations
 

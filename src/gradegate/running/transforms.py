@@ -1,4 +1,4 @@
-"""Answers as transforms make them: of the target, then of the test, and of one assertion for itself."""
+"""Whether a reply holds an answer, by one rule for live and recorded ones; and answers as transforms make them."""
 
 from __future__ import annotations
 

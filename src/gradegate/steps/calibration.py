@@ -1,4 +1,4 @@
-"""The way of `gradegate calibrate` through a session: labels and config, plan, asks, figures, reports."""
+"""The ways of `gradegate calibrate` and `gradegate cases` through a session, neither of which gates: labels, asks, figures, reports."""
 
 from __future__ import annotations
 

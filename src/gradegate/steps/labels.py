@@ -1,4 +1,4 @@
-"""Labelled outputs: lines in which a person says whether an assertion of a case holds, and what of the config each is about."""
+"""Labelled outputs: lines in which a person says whether an assertion of a case holds; some are sentinels, asked in a gate."""
 
 from __future__ import annotations
 
