@@ -23,8 +23,8 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.steps import calibration
 
     settings = flags.settings(args, here())
-    calibrated = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
-    sys.stdout.writelines(calibrated.text)
-    for failure in calibrated.failures.values():
+    found, text, failures = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
+    sys.stdout.writelines(text)
+    for failure in failures.values():
         complain(failure)
-    return calibration.exit_code(calibrated.calibration)
+    return calibration.exit_code(found)

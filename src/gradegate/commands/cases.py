@@ -19,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.steps.case_lines import cases
+    from gradegate.steps.calibration import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
     sys.stdout.writelines(cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines))

@@ -18,7 +18,7 @@ from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.reply import Circumstances, Keys, Reading
 from gradegate.grading.rubric import Rubric
 from gradegate.http.client import gather
-from gradegate.replies.question import Question, apart, question
+from gradegate.replies.question import Question, apart
 from gradegate.texts.template import TemplateError, printed
 from gradegate.values.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
 from gradegate.values.figures import many
@@ -121,7 +121,7 @@ class Judge:
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
-        with question(self.models["embedding"]) as asked:
+        with Question(self.models["embedding"]) as asked:
             vectors, usage = self.models["embedding"].embed(texts)
         self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
@@ -146,7 +146,7 @@ class Judge:
         return self._answered("moderation", lambda model: model.moderate(text, prompt))
 
     def _answered(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
-        with question(self.models[kind]) as asked:
+        with Question(self.models[kind]) as asked:
             answer, usage = ask(self.models[kind])
         self.account.add(asked.booked(usage))
         asked.keep()
@@ -183,7 +183,7 @@ class Judge:
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
-        with question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
+        with Question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
         self.account.heard(reply.model)

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, READ, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
-from gradegate.processes.workers import Died
-from gradegate.processes.workers import Sandbox as Worker
+from gradegate.processes.workers import Died, Sandbox
 
 
 class Exceeded(ValueError):
@@ -62,7 +61,7 @@ class _Desk:
     """One worker for all threads. A slow request holds up the others, and the accounts bound that."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    worker: Worker | None = None
+    worker: Sandbox | None = None
     modules: frozenset[str] = frozenset()  # that were asked for: a worker can import none later
 
     def ask(self, module: str, request: bytes, account: Account) -> Any:
@@ -75,7 +74,7 @@ class _Desk:
                 if worker and module not in worker.modules:
                     worker.end()
                     worker = None
-                worker = worker or Worker(self.modules)
+                worker = worker or Sandbox(self.modules)
                 said = json.loads(worker.ask(request))
                 done = "value" in said or "refused" in said  # after the rest its memory is not to be trusted
                 return said

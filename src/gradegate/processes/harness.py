@@ -94,21 +94,17 @@ def _call(request: dict[str, Any]) -> Any:
     """A function of a file, imported once; ``{"path", "function", "args"}``."""
     path, name = request["path"], request["function"]
     if path not in _modules:
-        _modules[path] = _imported(path)
+        folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        spec = importlib.util.spec_from_file_location(os.path.basename(path).rpartition(".")[0], path)  # noqa: PTH119
+        if spec is None or spec.loader is None:
+            raise Said(f"{path} is not a Python module")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
+        spec.loader.exec_module(module)
+        _modules[path] = module
     return _ran(_function(_modules[path], name), request["args"])
-
-
-def _imported(path: str) -> Any:
-    folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(os.path.basename(path).rpartition(".")[0], path)  # noqa: PTH119
-    if spec is None or spec.loader is None:
-        raise Said(f"{path} is not a Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
 
 
 def _function(module: Any, name: str) -> Any:

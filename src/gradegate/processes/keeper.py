@@ -117,21 +117,17 @@ def _become(task: dict[str, Any], log: int) -> None:
     prctl(_DEATH, signal.SIGKILL)
     if task["uid"]:
         os.umask(0o077)
-        _look_around(task)
+        # Try what must not be possible from here.
+        if os.getgroups() or 0 in (*os.getresuid(), *os.getresgid()):
+            raise ValueError("root rights cannot be dropped here")
+        for path in task["closed"]:
+            if os.access(path, os.R_OK) or os.access(path, os.W_OK):
+                raise ValueError(f"it could read or write {path}")
+        for path in task["fixed"]:
+            if os.access(path, os.W_OK):
+                raise ValueError(f"it could write to {path}")
     os.chdir(task["folder"])
     os.execve(task["argv"][0], task["argv"], task["env"])  # noqa: S606 - no shell
-
-
-def _look_around(task: dict[str, Any]) -> None:
-    """Try what must not be possible from here. Raises ValueError with the first thing that is."""
-    if os.getgroups() or 0 in (*os.getresuid(), *os.getresgid()):
-        raise ValueError("root rights cannot be dropped here")
-    for path in task["closed"]:
-        if os.access(path, os.R_OK) or os.access(path, os.W_OK):
-            raise ValueError(f"it could read or write {path}")
-    for path in task["fixed"]:
-        if os.access(path, os.W_OK):
-            raise ValueError(f"it could write to {path}")
 
 
 # --- the end --------------------------------------------------------------------------------------------------

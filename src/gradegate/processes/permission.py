@@ -23,23 +23,19 @@ _PLAIN = re.compile(r"PATH|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYST
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """What code may have. ``env`` are the variables that it sees beside those of its provider.
-
-    ``apart``: it runs as a user of its own, or not at all. ``runners`` are files and folders that it must not reach then.
-    ``seconds`` is how long one call may take, ``calls`` how many workers one file may have at once.
-    """
+    """What code may have."""
 
     granted: bool = False
-    apart: bool = False
+    apart: bool = False  # it runs as a user of its own, or not at all
     python: str = ""
     node: str = ""
     named: frozenset[str] = frozenset()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    seconds: float = TIMEOUT
-    calls: int = 1
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # what it sees beside the variables of its provider
+    seconds: float = TIMEOUT  # that one call may take
+    calls: int = 1  # workers that one file may have at once
     cwd: Path = Path()
     root: Path = Path()
-    runners: tuple[str, ...] = ()  # files of the runner, and folders that hold such
+    runners: tuple[str, ...] = ()  # files of the runner, and folders that hold such, which it must not reach where it runs apart
 
 
 NO_LEAVE = Leave()
@@ -103,7 +99,11 @@ class Impossible(ValueError):
 
 @dataclass
 class Seclusion:
-    """The paths that are closed, with the modes that they had. ``users`` are those who have not been anybody yet."""
+    """The paths that code must not reach, with the modes that they had. ``users`` are those who have not been anybody yet.
+
+    Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
+    closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.
+    """
 
     leave: Leave
     modes: dict[Path, int] = field(default_factory=dict)
@@ -119,7 +119,24 @@ class Seclusion:
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
         for path in inside:
             self._close(path)
-        self._close_workspace()
+        # Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone.
+        seen, waiting = 0, [self.leave.root]
+        while waiting:
+            try:
+                entries = list(os.scandir(waiting.pop()))
+            except OSError:
+                continue
+            seen += len(entries)
+            if seen > MOST_ENTRIES:
+                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
+            for entry in entries:
+                if holds_credentials(Path(entry.name)):
+                    self._close(Path(entry.path))
+                    continue
+                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
+                    self._close(Path(entry.path), 0o775)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
         environ = f"/proc/{os.getpid()}/environ"
         self.secret += (environ, *map(str, runners), *_SOCKETS)
 
@@ -157,23 +174,3 @@ class Seclusion:
         self.modes[path] = stat.S_IMODE(mode)
         if leave == _OWN:
             self.secret += (str(path),)
-
-    def _close_workspace(self) -> None:
-        """Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone."""
-        seen, waiting = 0, [self.leave.root]
-        while waiting:
-            try:
-                entries = list(os.scandir(waiting.pop()))
-            except OSError:
-                continue
-            seen += len(entries)
-            if seen > MOST_ENTRIES:
-                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
-            for entry in entries:
-                if holds_credentials(Path(entry.name)):
-                    self._close(Path(entry.path))
-                    continue
-                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
-                    self._close(Path(entry.path), 0o775)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))

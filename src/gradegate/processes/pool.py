@@ -11,7 +11,8 @@ import site
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,59 +26,11 @@ from gradegate.processes.program import File, Program, is_javascript, is_python,
 from gradegate.processes.rights import hide
 from gradegate.processes.workers import Died, Post, Worker
 from gradegate.values.settings import Settings
+from gradegate.values.suite import NOWHERE
 
 _TYPED = (".ts", ".mts", ".cts")
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
-
-
-class Missing(ValueError):
-    """There is nothing here that runs the file: what is missing, and ``cure``, what to do."""
-
-    def __init__(self, what: str, cure: str) -> None:
-        super().__init__(what)
-        self.cure = cure
-
-
-def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, ...]], str]) -> tuple[str, ...]:
-    """The command that runs a text as JavaScript which may import the file; the text is its last argument. Raises Missing.
-
-    ``version`` asks a node for its version, and gives an empty text where it says none.
-    """
-    typed = file.suffix.lower() in _TYPED
-    packages = [above / "node_modules" for above in (folder, *folder.parents)] if typed else []
-    if any(place.exists() and brought(place) for place in packages):
-        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
-    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
-    node = _found(leave.node, leave.env["PATH"], leave.cwd)
-    if node is None and not bun:
-        raise Missing(f"there is no `{leave.node or 'node'}` that runs `{file.name}`", _cure("", leave))
-    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
-        return (node, "--import", "tsx", *_PLAIN, "--eval")
-    said = version((node, *_PLAIN, "--eval")) if node and typed else ""
-    major, minor = (int(part) for part in (said or "0.0").split(".")[:2])
-    if said and (major, minor) < (23, 6) and not (major == 22 and minor >= 18):
-        if not bun:
-            what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
-            raise Missing(
-                what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which must not be in the commit"
-            )
-        node = None
-    return (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
-
-
-def _found(named: str, path: str, folder: Path) -> str | None:
-    """The program: a file, a folder that holds it, or a name on PATH."""
-    if not named:
-        return shutil.which("node", path=path)
-    places = (folder / named, folder / named / "bin" / "node", folder / named / "node", named)
-    return next(filter(None, (shutil.which(str(place), path=path) for place in places)), None)
-
-
-def _cure(version: str, leave: Leave) -> str:
-    if leave.apart:
-        return f"name the folder of a Node.js{version} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
-    return f"install Node.js{version}, or name it by <--node PATH>"
 
 
 FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
@@ -88,14 +41,11 @@ SOURCE = "write what it makes into a file in an earlier step"
 
 
 class Failed(ValueError):
-    """Code gave no result; the message says why, with the last lines of its traceback where it raised.
-
-    ``raised``: what it was called with made it raise, or return what is no plain data.
-    """
+    """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
 
     def __init__(self, message: str, *, raised: bool = False) -> None:
         super().__init__(message)
-        self.raised = raised
+        self.raised = raised  # what it was called with made it raise, or return what is no plain data
 
     @property
     def line(self) -> str:
@@ -105,33 +55,22 @@ class Failed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process.
-
-    ``env`` is added to what the leave gives, ``python`` is the interpreter where the config names one. ``node`` is what
-    starts the file where it is JavaScript.
-    """
+    """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
 
     folder: Path
     role: str
     about: str = ""  # the file or the command: each has a process of its own
-    python: str = ""
-    env: tuple[tuple[str, str], ...] = ()
-    node: tuple[str, ...] = ()
-
-
-@dataclass
-class _Pool:
-    """The workers of one place: those that wait, and how many there are."""
-
-    waiting: list[Worker] = field(default_factory=list)
-    started: int = 0
+    python: str = ""  # the interpreter where the config names one
+    env: tuple[tuple[str, str], ...] = ()  # beside what the leave gives
+    node: tuple[str, ...] = ()  # what starts the file where it is JavaScript
 
 
 @dataclass
 class _Desk:
     leave: Leave = NO_LEAVE
     seclusion: Seclusion | None = None
-    pools: dict[Place, _Pool] = field(default_factory=dict)
+    waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
+    started: Counter[Place] = field(default_factory=Counter)  # how many workers there are, those that are busy among them
     busy: set[Worker] = field(default_factory=set)
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -140,16 +79,15 @@ class _Desk:
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
         with self.changed:
-            pool = self.pools.setdefault(place, _Pool())
-            while not pool.waiting and pool.started >= max(most, 1) and not self.ended:
+            while not self.waiting[place] and self.started[place] >= max(most, 1) and not self.ended:
                 self.changed.wait()
             if self.ended:
                 raise Died("the run ended")
-            if pool.waiting:
-                worker = pool.waiting.pop()
+            if self.waiting[place]:
+                worker = self.waiting[place].pop()
             else:
                 worker = Worker(self._post(place))
-                pool.started += 1
+                self.started[place] += 1
             self.busy.add(worker)
             return worker
 
@@ -157,12 +95,11 @@ class _Desk:
         """A worker that answered is used again; any other is ended."""
         with self.changed:
             self.busy.discard(worker)
-            pool = self.pools.setdefault(place, _Pool())
             keep = sound and not self.ended
             if keep:
-                pool.waiting.append(worker)
+                self.waiting[place].append(worker)
             else:
-                pool.started -= 1
+                self.started[place] -= 1
             self.changed.notify_all()
         if not keep:
             worker.end()
@@ -171,8 +108,9 @@ class _Desk:
         """End every process. Those that are busy end under whoever waits for them."""
         with self.changed:
             self.ended = True
-            workers = [worker for pool in self.pools.values() for worker in pool.waiting]
-            self.pools.clear()
+            workers = [worker for waiting in self.waiting.values() for worker in waiting]
+            self.waiting.clear()
+            self.started.clear()
             busy = list(self.busy)
             self.changed.notify_all()
         for worker in busy:
@@ -187,9 +125,17 @@ class _Desk:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
         start, harness = place.node, "harness.js"
-        if not start:
-            python = interpreter(place.python or self.leave.python, env["PATH"], place.folder, probe=not self.leave.apart)
-            start, harness = (python, "-c"), "harness.py"
+        if not start:  # the interpreter that is named, else that of PATH, else our own
+            named = place.python or self.leave.python
+            names = (str(place.folder / named), named) if named else ("python3", "python")
+            python = next(filter(None, (shutil.which(name, path=env["PATH"]) for name in names)), None)
+            if named and python is None:
+                raise Died(f"there is no interpreter `{named}`")
+            if named and python:
+                python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
+            elif python and not self.leave.apart:  # where it may be run as we are
+                python = _executable(python, env["PATH"])
+            start, harness = (python or sys.executable, "-c"), "harness.py"
         if not self.leave.apart:
             return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
         if self.seclusion is None:
@@ -242,10 +188,7 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check(f"`{reference}`", origin, instead)
     made = read(reference, workspace, folder, origin)
-    try:
-        _start(made.file)
-    except Missing as e:
-        raise ConfigError.at(str(e), origin, e.cure) from e
+    _start(made.file, origin)
     return made
 
 
@@ -267,12 +210,40 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
     return ask(place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options)
 
 
-def _start(file: File) -> tuple[str, ...]:
-    """What starts a file of JavaScript; empty for Python. Raises Missing."""
-    key = (file.path, file.folder)
-    if not file.is_python and key not in _DESK.starts:
-        _DESK.starts[key] = start(*key, _DESK.leave, _version)
-    return _DESK.starts.get(key, ())
+def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
+    """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
+
+    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
+    Raises ConfigError where nothing here runs the file.
+    """
+    leave, key, name = _DESK.leave, (file.path, file.folder), file.path.name
+    if file.is_python or key in _DESK.starts:
+        return _DESK.starts.get(key, ())
+    typed = file.path.suffix.lower() in _TYPED
+    packages = [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
+    if any(place.exists() and brought(place) for place in packages):
+        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
+    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
+    named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
+    places = (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
+    node = next(filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None)
+    cure = "install Node.js{}, or name it by <--node PATH>"
+    if leave.apart:
+        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
+    if node is None and not bun:
+        raise ConfigError.at(f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format(""))
+    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
+    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
+        start = (node, "--import", "tsx", *_PLAIN, "--eval")
+    elif node and typed and (version := _version(start)):
+        major, minor = (int(part) for part in version.split(".")[:2])
+        reads = (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
+        if not reads and not bun:
+            what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
+            other = "or have a step install `tsx` or `bun`, which must not be in the commit"
+            raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
+        start = start if reads else (str(bun), "--eval")
+    return _DESK.starts.setdefault(key, start)
 
 
 def _version(start: tuple[str, ...]) -> str:
@@ -311,27 +282,9 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     return answer["value"]
 
 
-def interpreter(named: str, path: str, folder: Path, probe: bool = True) -> str:
-    """The Python that runs code: the one that is named, else that of PATH, else our own. Raises Died.
-
-    ``probe``: what stands on PATH may be run as we are, to learn which interpreter it leads to.
-    """
-    if not named:
-        return _of_path(path, probe)
-    found = next(filter(None, (shutil.which(name, path=path) for name in (str(folder / named), named))), None)
-    if found is None:
-        raise Died(f"there is no interpreter `{named}`")
-    return os.path.abspath(found)  # noqa: PTH100 - a link may be what makes it that of an environment
-
-
 @cache
-def _of_path(path: str, probe: bool) -> str:
+def _executable(found: str, path: str) -> str:
     """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
-    found = next(filter(None, (shutil.which(name, path=path) for name in ("python3", "python"))), None)
-    if found is None:
-        return sys.executable
-    if not probe:
-        return found
     try:
         line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
         ours = {"PATH": path}

@@ -80,10 +80,19 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
     digest, words = hashlib.sha256(), set[str]()
-    for content in _sources(path, workspace, folder, origin):
+    seen, waiting = {path}, [path]
+    while waiting:  # with the modules beside it or the config that it imports, and those that these import
+        content, here = workspace.read(str(waiting[0]), folder, origin), waiting.pop(0).parent
         digest.update(hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
+        for found in _imported(source, here, (path.parent, folder)) if is_python(path.name) else _modules(source, here):
+            if found.resolve().is_relative_to(workspace.root) and found not in seen:
+                seen.add(found)
+                waiting.append(found)
+        if len(seen) > MOST_FILES:
+            what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
+            raise ConfigError.at(what, origin, "give the assertion a smaller module")
     return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(words))
 
 
@@ -107,22 +116,6 @@ def command_digest(words: list[str], workspace: Workspace, folder: Path, origin:
         except (OSError, ValueError):
             continue
     return digest.hexdigest()
-
-
-def _sources(path: Path, workspace: Workspace, folder: Path, origin: Origin) -> Iterator[bytes]:
-    """The content of a file, and of the modules beside it or the config that it imports, and that those import."""
-    seen, waiting = {path}, [path]
-    while waiting:
-        content = workspace.read(str(waiting[0]), folder, origin)
-        yield content
-        source, here = content.decode("utf-8", "replace"), waiting.pop(0).parent
-        for found in _imported(source, here, (path.parent, folder)) if is_python(path.name) else _modules(source, here):
-            if found.resolve().is_relative_to(workspace.root) and found not in seen:
-                seen.add(found)
-                waiting.append(found)
-        if len(seen) > MOST_FILES:
-            what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
-            raise ConfigError.at(what, origin, "give the assertion a smaller module")
 
 
 def _imported(source: str, here: Path, folders: tuple[Path, ...]) -> Iterator[Path]:

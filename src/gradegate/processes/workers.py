@@ -1,4 +1,4 @@
-"""One process in which code of the repository runs, with the keeper that ends it: requests go in, answers come out."""
+"""Processes in which something runs apart: code of the repository under its keeper, and what we evaluate ourselves in a sandbox."""
 
 from __future__ import annotations
 
@@ -79,23 +79,19 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Where a worker works: what starts it, its folder, what it sees of the environment, and who it is (0: as we are).
+    """Where a worker works."""
 
-    ``start`` is an interpreter with its options, which takes ``harness`` as its last argument.
-    ``closed`` are paths that it must not reach, and ``fixed`` those that it must not write.
-    """
-
-    start: tuple[str, ...]
+    start: tuple[str, ...]  # an interpreter with its options, which takes the harness as its last argument
     harness: str
     folder: Path
-    env: dict[str, str]
-    user: int = 0
-    closed: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
+    env: dict[str, str]  # what it sees of the environment
+    user: int = 0  # as we are
+    closed: tuple[str, ...] = ()  # paths that it must not reach
+    fixed: tuple[str, ...] = ()  # paths that it must not write
 
 
 class Worker:
-    """A running process; one request at a time."""
+    """A process in which code of the repository runs, with the keeper that ends it; one request at a time."""
 
     def __init__(self, post: Post) -> None:
         """Raises Died when it does not start."""
@@ -123,12 +119,6 @@ class Worker:
             os.close(requests)
             os.close(answers)
         os.set_blocking(self._in, False)
-        assert self._keeper.stdin
-        with contextlib.suppress(BrokenPipeError):  # who asks it learns that it died
-            self._keeper.stdin.write(self._task(post, requests, answers))
-            self._keeper.stdin.flush()
-
-    def _task(self, post: Post, requests: int, answers: int) -> bytes:
         home = {"HOME": self._home, "TMPDIR": self._home, "USER": "gradegate", "LOGNAME": "gradegate"}
         task = {
             "argv": [*post.start, (_HERE / post.harness).read_text(encoding="utf-8")],
@@ -140,7 +130,10 @@ class Worker:
             "closed": post.closed,
             "fixed": post.fixed,
         }
-        return json.dumps(task).encode() + b"\n"
+        assert self._keeper.stdin
+        with contextlib.suppress(BrokenPipeError):  # who asks it learns that it died
+            self._keeper.stdin.write(json.dumps(task).encode() + b"\n")
+            self._keeper.stdin.flush()
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
@@ -199,11 +192,17 @@ class Worker:
 
 
 _SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.processes.serve import serve; serve(modules)"
+_NO_START = "the process to evaluate it in does not start"
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
 
 
 class Sandbox:
-    """A running process; one request at a time."""
+    """A process without keys, in which something is evaluated that may never end or fill the memory; one request at a time.
+
+    It gets an empty environment, no folder of the workspace and no file of ours, and no way to this process, whose keys it might
+    read (``rights``). It is killed when it takes too long, and ends by itself when the pipe to it closes, however this process ends.
+    The kernel's "parent death signal" is not used: it is sent when the *thread* that started a process ends.
+    """
 
     def __init__(self, modules: frozenset[str]) -> None:
         """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
@@ -222,23 +221,29 @@ class Sandbox:
                 start_new_session=True,  # Ctrl-C is ours to handle
             )
         except OSError as e:
-            raise Died(f"the process to evaluate it in does not start: {e}") from e
+            raise Died(f"{_NO_START}: {e}") from e
         assert self._process.stdin
         assert self._process.stdout
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
-            why = self._told(None, START_SECONDS).decode("utf-8", "replace")
+            why = self.ask(None, START_SECONDS).decode("utf-8", "replace")
         except Died as e:
             self.end()
-            raise Died("the process to evaluate it in does not start") from e
+            raise Died(_NO_START) from e
         if why:
             self.end()
-            raise Died(f"the process to evaluate it in does not start: {why}")
+            raise Died(f"{_NO_START}: {why}")
 
-    def ask(self, request: bytes) -> bytes:
-        """The answer to a request. Raises Died, after which the worker can only be ended."""
-        return self._told(request, WALL)
+    def ask(self, request: bytes | None, seconds: float = WALL) -> bytes:
+        """The answer to a request, or what is said without one. Raises Died, after which the worker can only be ended."""
+        try:
+            return exchange(request, self._in, self._out, seconds, SECONDS)
+        except EOFError as e:
+            code = self._process.wait()
+            if code == -signal.SIGPROF:
+                raise Died(f"it takes more than {SECONDS:g} seconds") from e
+            raise Died(f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB") from e
 
     def end(self) -> None:
         """Kill it and take leave of it."""
@@ -247,15 +252,3 @@ class Sandbox:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe
             pipe.close()
-
-    def _told(self, request: bytes | None, seconds: float) -> bytes:
-        try:
-            return exchange(request, self._in, self._out, seconds, SECONDS)
-        except EOFError as e:
-            raise self._death() from e
-
-    def _death(self) -> Died:
-        code = self._process.wait()
-        if code == -signal.SIGPROF:
-            return Died(f"it takes more than {SECONDS:g} seconds")
-        return Died(f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB")

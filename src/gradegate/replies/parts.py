@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -88,11 +87,6 @@ class Part:
     header: Header
     footer: Footer
 
-    @property
-    def shard(self) -> str:
-        """Its shard as people write it."""
-        return f"{self.header.shard}/{self.header.of}"
-
     def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
         """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
         if self.footer.lines < 2:
@@ -100,9 +94,8 @@ class Part:
         with _opened(self.path) as file:
             file.readline(MAX_FILE)
             for number in range(2, self.footer.lines):
-                line = file.readline(MAX_FILE)
                 try:
-                    take(_parsed(model, line))
+                    take(_parsed(model, file.readline(MAX_FILE)))
                 except Damaged as e:
                     raise Damaged(f"line {number}: {e}") from e
             return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
@@ -122,7 +115,7 @@ def read(path: Path) -> Part:
     """A file, once all in it is what its last line says. Raises Damaged."""
     digest, number, first, last = hashlib.sha256(), 0, b"", b""
     with _opened(path) as file:
-        for number, line in enumerate(iter(partial(file.readline, MAX_FILE), b""), 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_FILE), b""), 1):
             if number > _MOST:
                 raise Damaged(f"it has more than {_MOST:,} lines")
             if not line.endswith(b"\n"):
@@ -162,15 +155,24 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
 
     They have the number of shards that most of them have. The others are named in ``problems``. Raises ConfigError.
     """
-    parts = list(_whole(folder, problems))
+    if not folder.is_dir():
+        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, "name the one that the shards' files are in")
+    paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
+    if len(paths) > MOST_FILES:
+        raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")
+    parts = []
+    for path in paths:
+        try:
+            part = read(path)
+            parts += [part] if part.header.gradegate == PART else []
+        except Damaged as e:
+            problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
     numbers = Counter(part.header.of for part in parts)
     of = max(numbers, key=lambda number: (numbers[number], number), default=0)
     fitting = []
     for part in parts:
-        wrong = part.header.unlike(own)
-        if not wrong and (part.header.of != of or not 1 <= part.header.shard <= of):
-            wrong = f"it is shard {part.shard}, and the others are of {of}"
-        if wrong:
+        head, fits = part.header, part.header.of == of and 1 <= part.header.shard <= of
+        if wrong := head.unlike(own) or ("" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"):
             problems.append(f"{name_in(folder, part)}: {wrong}")
         else:
             fitting.append(part)
@@ -182,28 +184,3 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
 def name_in(folder: Path, part: Part) -> str:
     """What a part is called among those of a folder."""
     return part.path.relative_to(folder).as_posix()
-
-
-def _whole(folder: Path, problems: list[str]) -> Iterator[Part]:
-    """The parts that are whole, in the order of their names."""
-    if not folder.is_dir():
-        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, "name the one that the shards' files are in")
-    paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
-    if len(paths) > MOST_FILES:
-        raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")
-    for path in paths:
-        try:
-            part = read(path)
-        except Damaged as e:
-            problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
-        else:
-            if part.header.gradegate == PART:
-                yield part
-
-
-def last_attempts(parts: Sequence[Part], of: int, round_: int) -> Iterator[tuple[int, list[Part]]]:
-    """Of each shard its parts of the last attempt in that round: one, unless something is wrong."""
-    for shard in range(1, of + 1):
-        own = [part for part in parts if (part.header.round, part.header.shard) == (round_, shard)]
-        last = max((part.header.attempt for part in own), default=0)
-        yield shard, [part for part in own if part.header.attempt == last]

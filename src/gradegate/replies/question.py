@@ -12,7 +12,8 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,13 +38,16 @@ _FILE = "{}.v{}.sqlite"
 
 @dataclass(eq=False)
 class Replies:
-    """``trusted``: whether this run is the default branch's own, or a person's. ``max_age`` in seconds.
+    """The cache of replies: who may read and write which of its two files, and what came from it. ``max_age`` in seconds.
 
+    ``trusted`` is written by runs of the default branch and by people on their own machines, ``proposed`` by all other runs on
+    GitHub: whoever opens a pull request may fill it. A reply whose HMAC proves that it was written with the credential that asks is
+    believed from either. One to a request without such a credential is believed from ``trusted`` alone.
     With ``applications`` the answers of ``http:`` targets are kept, too.
     """
 
     folder: Path
-    trusted: bool
+    trusted: bool  # this run is the default branch's own, or a person's
     seals: Seals
     max_age: float = 7 * DAY
     applications: bool = False
@@ -58,20 +62,15 @@ class Replies:
             return
         from gradegate.replies.store import Store  # SQLite takes megabytes, and few runs have a cache
 
-        self._stores.append(Store(self.folder / _FILE.format("trusted", SCHEMA), writable=self.trusted))
-        if not self.trusted:
-            self._stores.append(Store(self.folder / _FILE.format("proposed", SCHEMA), writable=True))
+        names = ("trusted",) if self.trusted else ("trusted", "proposed")
+        self._stores += [Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1]) for name in names]
         self._stores[-1].forget(time.time() - self.max_age)
 
     def find(self, key: bytes, under: bytes) -> Stored | None:
         """The reply to a question, from whoever can have written one."""
         now = time.time()
-        found = None
-        for store in self._stores[:1] if under == OPEN else self._stores:
-            stored = store.find(key, under)
-            if stored is not None and -AHEAD <= now - stored.at <= self.max_age:
-                found = stored
-                break
+        stored = (store.find(key, under) for store in (self._stores[:1] if under == OPEN else self._stores))
+        found = next((it for it in stored if it is not None and -AHEAD <= now - it.at <= self.max_age), None)
         with self._lock:
             self._looked_up += 1
             if found is not None:
@@ -81,12 +80,11 @@ class Replies:
 
     def put(self, key: bytes, under: bytes, stored: Stored) -> None:
         """Keep a reply, where a later run would believe it."""
-        if under != OPEN or self.trusted:
-            for store in self._stores[-1:]:
-                store.put(key, under, stored)
-        else:
+        if under == OPEN and not self.trusted:
             with self._lock:
                 self._lost += 1
+        elif self._stores:
+            self._stores[-1].put(key, under, stored)
 
     def save(self, usd: float) -> None:
         """Add what a reply that was found would have cost."""
@@ -101,22 +99,17 @@ class Replies:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why which of its files was not used, or only read, and which replies were not believed or not kept."""
-        return tuple(filter(None, (self.problem, *(store.problem for store in self._stores), *self._remarks())))
-
-    def _remarks(self) -> Iterator[str]:
+        problems = [it for it in (self.problem, *(store.problem for store in self._stores)) if it]
         old = [_FILE.format(name, version) for name in ("trusted", "proposed") for version in range(1, SCHEMA)]
         if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
-            yield f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
+            problems.append(f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need")
         if doubted := sum(store.doubted for store in self._stores):
-            yield (
-                f"{many(doubted, 'kept answer')} not believed, and asked for: written with another credential, or changed; "
-                "where credentials change often, `cache-secret` keeps answers longer"
-            )
+            why = "written with another credential, or changed; where credentials change often, `cache-secret` keeps answers longer"
+            problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
         if self._lost:
-            yield (
-                f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: a later run could not tell "
-                "who wrote them; with `cache-secret` it would not ask for them again"
-            )
+            why = "a later run could not tell who wrote them; with `cache-secret` it would not ask for them again"
+            problems.append(f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}")
+        return tuple(problems)
 
     def close(self) -> None:
         """Leave whole files behind."""
@@ -125,7 +118,6 @@ class Replies:
 
 
 T = TypeVar("T")
-UNKNOWN = Usage(1, unpriced=1)
 
 
 class Questioned(Protocol):
@@ -167,6 +159,8 @@ class Occasion:
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
 _QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
+occasion = _OCCASION.get  # where questions of this thread are asked; None where no reply is looked up or kept
+current = _QUESTION.get  # the question that this thread is asking
 
 
 class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
@@ -184,11 +178,6 @@ class at:  # noqa: N801 - used as a function is, and in half the time that a gen
         _OCCASION.reset(self._before)
 
 
-def occasion() -> Occasion | None:
-    """Where questions of this thread are asked; None where no reply is looked up or kept."""
-    return _OCCASION.get()
-
-
 def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
     """The task with a place of its own below this thread's: tasks that run at once share no count of what was asked."""
     here = occasion()
@@ -204,15 +193,16 @@ def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
 
 
 class Question:
-    """A question, however many requests it takes. One without an occasion is always asked.
+    """A question, however many requests it takes; what is sent in its ``with`` is sent for it.
 
-    What is sent in its ``with`` is sent for it.
+    One without an occasion is always asked. With ``afresh`` the cache is neither read nor written.
     """
 
-    def __init__(self, provider: Questioned, occasion: Occasion | None) -> None:
+    def __init__(self, provider: Questioned, *, afresh: bool = False) -> None:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
-        self._occasion = occasion
+        here = None if afresh else occasion()
+        self._occasion = here if here is not None and (provider.repeatable or here.replies.applications) else None
         self._found = 0
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
         self._key = b"", OPEN
@@ -227,7 +217,7 @@ class Question:
     def __exit__(self, *error: object) -> None:
         _QUESTION.reset(self._before)
         if error[0] is not None:
-            self.paid(UNKNOWN)
+            self.paid(Usage(1, unpriced=1))
 
     def known(self, ask: Ask) -> Response | None:
         """The response to a request, if the cache has it."""
@@ -235,10 +225,8 @@ class Question:
             return None
         self._key = self._occasion.key(ask)
         stored = self._occasion.replies.find(*self._key)
-        if stored is None:
-            return None
-        self._found += 1
-        return Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
+        self._found += stored is not None
+        return stored and Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
@@ -274,12 +262,10 @@ class Question:
         """The reply holds what was asked for: a later run may have it."""
         for key, response in self._heard if self._occasion is not None else ():
             usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
-            kind = response.headers.get("content-type", "")
-            try:
-                model = named_model(json.loads(response.body)) or self._provider.name
-            except (ValueError, RecursionError):
-                model = self._provider.name
-            stored = Stored(time.time(), model, usage, kind, float(response.seconds), response.body)
+            kind, model = response.headers.get("content-type", ""), ""
+            with suppress(ValueError, RecursionError):
+                model = named_model(json.loads(response.body))
+            stored = Stored(time.time(), model or self._provider.name, usage, kind, float(response.seconds), response.body)
             self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
         self._heard = []
 
@@ -290,21 +276,7 @@ def named_model(content: Any) -> str:
     return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
 
 
-def question(provider: Questioned, *, afresh: bool = False) -> Question:
-    """A question whose requests are sent in its ``with``. With ``afresh`` the cache is neither read nor written."""
-    where = None if afresh else _OCCASION.get()
-    if where is not None and not (provider.repeatable or where.replies.applications):
-        where = None
-    return Question(provider, where)
-
-
 def paid(usage: Usage) -> None:
     """What the last reply to this thread's question costs."""
-    asked = current()
-    if asked is not None:
+    if asked := current():
         asked.paid(usage)
-
-
-def current() -> Question | None:
-    """The question that this thread is asking."""
-    return _QUESTION.get()

@@ -53,7 +53,8 @@ class Seals:
         told, named = _told((ask.method, ask.url, *headers), tuple(self.credentials.items()))
         lasting = [self.credentials[name] for name in named if not name.endswith(_PASSING)]
         secret = self.secret or "\0".join(value for value in lasting if len(value) >= SHORTEST)
-        return told, _key(secret, f"{kind} {ask.host}") if secret else OPEN
+        secret_bytes, info = (text.encode("utf-8", "backslashreplace") for text in (secret, f"{kind} {ask.host}"))
+        return told, hkdf(secret_bytes, SALT, info) if secret else OPEN
 
 
 @lru_cache(1024)  # asked for each request, and mostly the same
@@ -68,10 +69,6 @@ def _told(texts: tuple[str, ...], credentials: tuple[tuple[str, str], ...]) -> t
 
 
 @lru_cache(1024)
-def _key(secret: str, info: str) -> bytes:
-    return hkdf(secret.encode("utf-8", "backslashreplace"), SALT, info.encode("utf-8", "backslashreplace"))
-
-
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int = 32) -> bytes:
     """So many bytes, at most 8,160, that follow from a secret: RFC 5869 with SHA-256."""
     root, key, block = hmac.digest(salt, secret, "sha256"), b"", b""

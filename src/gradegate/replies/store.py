@@ -64,36 +64,35 @@ class Store:
             with self._lock:
                 self._give_up(e)
             return None
-        stored = None if row is None else _believed(key, under, row)
-        if row is not None and stored is None:
-            with self._lock:
-                self.doubted += 1
-        return stored
+        if row is None:
+            return None
+        stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
+        with suppress(TypeError):  # bytes where a text should be, or the other way round
+            if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac):
+                return stored
+        with self._lock:
+            self.doubted += 1
+        return None
 
     def _read(self, key: bytes) -> tuple[object, ...] | None:
         """The row of a key. Those after it are read, too, where it comes soon after the one before."""
         with self._lock:
             if self._reader is None:
                 return None
-            found = self._reader.execute(_FIND, (key,)).fetchone()
-            if found is None:
+            if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
                 return None
             number, *row = found
             follows, self._last = self._last < number <= self._last + _AHEAD, max(self._last, number)
-            if follows:
-                self._read_ahead(self._reader)
+            if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
+                self._ahead = {}
+            size = 0
+            for following, *later in self._reader.execute(_NEXT, (self._last, _AHEAD)) if follows else ():
+                self._ahead[following] = tuple(later)
+                self._last += 1
+                size += len(later[-2]) if isinstance(later[-2], bytes | str) else 0
+                if size > _AHEAD_BYTES:
+                    break
             return tuple(row)
-
-    def _read_ahead(self, reader: sqlite3.Connection) -> None:
-        if len(self._ahead) > _AHEAD:  # what nobody asked for
-            self._ahead = {}
-        size = 0
-        for following, *row in reader.execute(_NEXT, (self._last, _AHEAD)):
-            self._ahead[following] = tuple(row)
-            self._last += 1
-            size += len(row[-2]) if isinstance(row[-2], bytes | str) else 0
-            if size > _AHEAD_BYTES:
-                break
 
     def put(self, key: bytes, under: bytes, stored: Stored) -> None:
         """Keep a reply; it is in the file when this returns."""
@@ -131,13 +130,24 @@ class Store:
         self.problem = f"{self.path.name} is not used ({words})"
 
     def _open(self, *, writable: bool) -> None:
+        """Make the table in an empty file. Raises Unusable for a file that is another's."""
         if not _found(self.path, make=writable):
             return
         if writable and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
-            beside = _prepared(self._writer)
+            if _schema(self._writer) or _number(self._writer, "application_id"):
+                _check(self._writer)  # before anything is written to a file that may be somebody else's
+            mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            self._writer.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
+            self._writer.execute("BEGIN IMMEDIATE")
+            if not _schema(self._writer) and not _number(self._writer, "application_id"):
+                self._writer.execute(_TABLE)
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._writer.execute(f"PRAGMA user_version = {SCHEMA}")
+            self._writer.execute("COMMIT")
+            beside = mode == "wal"  # whether one may read while another writes
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
         self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)  # a row that is larger is none of ours
         self._reader.execute("PRAGMA query_only = ON")
@@ -150,43 +160,32 @@ class Store:
 def _found(path: Path, *, make: bool) -> bool:
     """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for a link on the way or what is no file."""
     try:
-        folder = _opened_folder(path.parent, make=make)
+        folder = os.open(path.parent.anchor, _FOLDER)
+        for name in path.parent.parts[1:]:  # step by step from the root, and through no link
+            above = folder
+            try:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=above)
+                        _give(name, above)
+                folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            except NotADirectoryError as e:
+                raise Unusable(f"`{name}` in its path is a link, or no folder") from e
+            finally:
+                os.close(above)
     except FileNotFoundError:
         return False
     try:
         if make:
-            _make(path.name, folder)
+            with suppress(FileExistsError):
+                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))  # which its owner alone may read
+                _give(path.name, folder)
         modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
     finally:
         os.close(folder)
     if any(mode and not stat.S_ISREG(mode) for mode in modes):
         raise Unusable("it is a link, or no file")
     return modes[0] != 0
-
-
-def _opened_folder(path: Path, *, make: bool) -> int:
-    """A folder, step by step from the root and through no link. Raises OSError, and Unusable for a link."""
-    at = os.open(path.anchor, _FOLDER)
-    for name in path.parts[1:]:
-        above = at
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o700, dir_fd=above)
-                    _give(name, above)
-            at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-        except NotADirectoryError as e:
-            raise Unusable(f"`{name}` in its path is a link, or no folder") from e
-        finally:
-            os.close(above)
-    return at
-
-
-def _make(name: str, folder: int) -> None:
-    """An empty file that its owner alone may read, where there is nothing. Raises OSError."""
-    with suppress(FileExistsError):
-        os.close(os.open(name, NEW, 0o600, dir_fd=folder))
-        _give(name, folder)
 
 
 def _give(name: str, folder: int) -> None:
@@ -209,21 +208,6 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
 
 
-def _prepared(connection: sqlite3.Connection) -> bool:
-    """Make the table in an empty file; whether one may read while another writes. Raises Unusable."""
-    if _schema(connection) or _number(connection, "application_id"):
-        _check(connection)  # before anything is written to a file that may be somebody else's
-    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
-    connection.execute("BEGIN IMMEDIATE")
-    if not _schema(connection) and not _number(connection, "application_id"):
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA}")
-    connection.execute("COMMIT")
-    return bool(mode == "wal")
-
-
 def _check(connection: sqlite3.Connection) -> None:
     """Raises Unusable for a file that is not ours to the letter."""
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -238,12 +222,3 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _believed(key: bytes, under: bytes, row: tuple[object, ...]) -> Stored | None:
-    """The reply of a row; None where its HMAC is another, of whatever types its values are."""
-    stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
-    try:
-        return stored if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac) else None
-    except TypeError:  # bytes where a text should be, or the other way round
-        return None

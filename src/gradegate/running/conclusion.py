@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -27,41 +27,33 @@ from gradegate.values.result import Row, RunResult
 from gradegate.values.suite import DerivedSpec, Note
 
 
-def derived(specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]) -> tuple[DerivedMetric, ...]:
-    """Those of every config, by its file; nothing where none has any."""
-    if not specs:
-        return ()
+def derived(specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]) -> Iterator[DerivedMetric]:
+    """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.
+
+    Each sees those before it; what one cannot be over is left out for all of them.
+    """
     groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
+    for row in rows if specs else ():
         if row.suite in specs:
             groups.setdefault((row.suite, row.provider, row.prompt_label), []).append(row)
-    return tuple(metric for key, group in groups.items() for metric in _worked_out(specs[key[0]], group))
-
-
-def _worked_out(specs: Sequence[DerivedSpec], rows: Sequence[Row]) -> list[DerivedMetric]:
-    """The metrics in order: each sees those before it, and what one cannot be over is left out for all of them."""
-    ways = {spec.name: working(spec.value) for spec in specs}
-    known = _known(rows, ways)
-    of, scores = rows[0], _sums(known)
-    step = {"provider": {"id": of.provider, "label": of.provider}, "prompt": {"label": of.prompt_label}}
-    blank = DerivedMetric("", of.suite, of.provider, of.prompt_label, None, "", len(known), len(rows) - len(known))
-    metrics = []
-    for name, way in ways.items():
-        metric = _metric(replace(blank, name=name), way, scores, step)
-        metrics.append(metric)
-        scores.pop(name, None)
-        if metric.value is not None:
-            scores[name] = metric.value
-    return metrics
-
-
-def _metric(blank: DerivedMetric, way: Working, scores: Mapping[str, float], step: Mapping[str, object]) -> DerivedMetric:
-    if not blank.answers:
-        return replace(blank, error="no answer has a grade for it")
-    try:
-        return replace(blank, value=way.value(scores, step))
-    except ScriptError as e:
-        return replace(blank, error=str(e))
+    for (suite, provider, label), group in groups.items():
+        ways = {spec.name: working(spec.value) for spec in specs[suite]}
+        known = _known(group, ways)
+        # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
+        sums: dict[str, float] = {}
+        for name, score, weight in (named for row in known for named in named_scores(row.grades)):
+            sums[name] = sums.get(name, 0.0) + score * (weight or 1.0)  # weight 0: it is there to be counted, and not to decide
+        sums[COUNT] = len(known)
+        step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
+        for name, way in ways.items():
+            value, why = None, "" if known else "no answer has a grade for it"
+            try:
+                value = way.value(sums, step) if known else None
+            except ScriptError as e:
+                why = str(e)
+            yield DerivedMetric(name, suite, provider, label, value, why, len(known), len(group) - len(known))
+            sums.pop(name, None)
+            sums |= {} if value is None else {name: value}
 
 
 def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
@@ -81,60 +73,41 @@ def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
     return [row for row in rows if not row.error and not lacks(row)]
 
 
-def _sums(rows: Sequence[Row]) -> dict[str, float]:
-    """Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
-
-    A score of weight 0 counts once: such an assertion is there to be counted, and not to decide.
-    """
-    sums: dict[str, float] = {}
-    for row in rows:
-        for name, score, weight in named_scores(row.grades):
-            sums[name] = sums.get(name, 0.0) + score * (weight or 1.0)
-    return {**sums, COUNT: len(rows)}
-
-
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a run went, and what it took beside its rows. ``lost``: of target and graders, for what no row has.
-
-    ``stopped`` says why it ended early, ``problems`` what was wrong with its cache.
-    """
+    """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
-    stopped: str = ""
-    lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)
+    stopped: str = ""  # why it ended early
+    lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # of target and graders, for what no row has
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # of its cache
     sentinels: tuple[SentinelAsk, ...] = ()
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of a plan while failures of them are asked again.
-
-    ``others`` are the answers of a base that is asked in the same run, which are not among them.
-    """
+    """The answers of a plan while failures of them are asked again."""
 
     plan: Plan
     confirming: Confirming
     histories: Histories
-    others: Sequence[Row] = field(default_factory=list)
+    others: Sequence[Row] = field(default_factory=list)  # the answers of a base that is asked in the same run
 
     @classmethod
     def of(
         cls, plan: Plan, askable: Askable, reask: int, answers: Mapping[Place, Asked], rounds: Rounds | None, pursue: Pursue = in_portions
     ) -> Gathered:
         """These answers, in plan order; ``rounds`` make further runs of their cases, where no other job makes these."""
-        both: tuple[list[tuple[Place, Asked]], list[tuple[Place, Asked]]] = [], []
-        for place, asked in answers.items():
-            both[plan.jobs[place[0]].of_base].append((place, asked))
-        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in both[True]).items()}
+        base = {place: asked for place, asked in answers.items() if plan.jobs[place[0]].of_base}
+        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in base.items()).items()}
         # Its own side stands before it.
         fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
         beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
-        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in both[False])
+        asks = ((place, asked) for place, asked in answers.items() if place not in base)
+        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in asks)
         confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
 
@@ -143,30 +116,30 @@ class Gathered:
         rows = self.confirming.end(why)
         every = (*rows, *self.others)
         target = sum((row.usage for row in every), account.lost[0] + self.confirming.lost_answers)
-        grades = (grade.usage for row in every for grade in row.grades)
-        graders = sum(grades, account.lost[1] + self.confirming.unseen)
-        doubts = map(Note, self.confirming.doubts())
-        cache_notes = [Note(f"the cache: {problem}") for problem in account.problems]
+        graders = sum((grade.usage for row in every for grade in row.grades), account.lost[1] + self.confirming.unseen)
         plan = self.plan
+        # Answers that were cut are graded, and every report says so; once for each place in a config.
+        places = Counter(row.origin for row in rows if row.metadata.get("finish_reason") == "length")
+        cut = (Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items())
+        texts = (*self.confirming.doubts(), *(f"the cache: {problem}" for problem in account.problems))
         sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
-        of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder, plan.only
-        made = Made(__version__, plan.commit, account.started, *of)
+        of = plan.commit, account.started, plan.digests, plan.recorded, plan.titles, plan.options, plan.folder, plan.only
         return RunResult(
             rows=tuple(rows),
             target_usage=target,
             grader_usage=graders,
             interrupted=account.stopped,
-            notes=(*plan.notes, *_notes(rows), *doubts, *cache_notes, *map(Note, remarks(sentinels))),
+            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(sentinels)))),
             seconds=account.seconds,
             models=plan.models,
             keys=plan.keys,
             about=plan.about,
-            made=made,
+            made=Made(__version__, *of),
             budget=account.budget,
             cache=account.cache,
             confirm=self.confirming.report(),
             baseline=self.confirming.baseline(rows),
-            derived=derived(plan.derived, rows),
+            derived=tuple(derived(plan.derived, rows)),
             history=self.histories.report(rows),
             powers=plan.powers,
             sentinels=sentinels,
@@ -177,10 +150,3 @@ def nothing_asked(commit: str, digests: Mapping[str, str], notes: Iterable[str])
     """A run in which nothing is asked, so that it has no cases."""
     made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
     return RunResult((), notes=tuple(map(Note, notes)), made=made)
-
-
-def _notes(rows: Sequence[Row]) -> list[Note]:
-    """Answers that were cut are graded, and every report says so; once for each place in a config."""
-    cut = [row for row in rows if row.metadata.get("finish_reason") == "length"]
-    places = Counter(row.origin for row in cut)
-    return [Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()]

@@ -9,13 +9,13 @@ from gradegate.deciding.runs import stated
 from gradegate.deciding.votes import Prior, Standing, doubts, undecided
 from gradegate.deciding.waves import Opened, Waves
 from gradegate.deciding.waves import Place as Grades
-from gradegate.grading.conclude import Binding, BoundSet, conclude_set
+from gradegate.grading.conclude import BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.reporting.wording import name
 from gradegate.running.histories import Askable, Histories, mode_of
 from gradegate.running.reasks import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
 from gradegate.running.rounds import Place, Portions, Rounds, by_job
-from gradegate.running.rows import concluded
+from gradegate.running.rows import concluded, with_grades
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many
@@ -38,6 +38,11 @@ class Answer:
         """What stands for all that is decided together: the first run of a case."""
         return (self.place[0], 0) if self.job.needs else self.place
 
+    @property
+    def in_quarantine(self) -> bool:
+        """Whether its test is in a quarantine that still lasts."""
+        return self.job.case.quarantine is not None and self.job.case.quarantine.days >= 0
+
 
 class Confirming:
     """The answers of a run, in plan order, while their failing grades are asked again."""
@@ -57,7 +62,6 @@ class Confirming:
         self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
         self._answers: list[Answer] = []
         self.places: list[Place] = []  # of the answers
-        self._known: set[Place] = set()  # the same
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
@@ -76,11 +80,10 @@ class Confirming:
         number = len(self._answers)
         self._answers.append(it)
         self.places.append(it.place)
-        self._known.add(it.place)
         self._cases.setdefault(it.case, []).append(number)
         if places := self._askable.open_in(it.job, it.row):
             self._open[number] = places
-        if _in_quarantine(it) and (open_ := self._open.pop(number, None)):
+        if it.in_quarantine and (open_ := self._open.pop(number, None)):
             # Only those with a history: it tells a break from flaking, and all else is forgiven whatever asks say.
             worth = open_.intersection(self._priors(number, open_))
             self._open |= {number: worth} if worth else {}
@@ -114,17 +117,12 @@ class Confirming:
         """Make the runs that cases need which re-asks unsettled."""
         while self._rounds:
             wanted = self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
-            places = [place for place in wanted if place not in self._known]  # what is asked with them may have been before
+            known = set(self.places)
+            places = [place for place in wanted if place not in known]  # what is asked with them may have been before
             if not places:
                 return
             for place, asked in self._rounds.take(places).items():
                 self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
-
-    def _has_passed(self, number: int) -> bool:
-        """Whether an answer is a run of a case that passes for all that look at it."""
-        answer = self._answers[number]
-        rows = [self._answers[run].row for run in self._cases[answer.case]]
-        return bool(self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], rows))
 
     def round(self, spare: int) -> list[Grades]:
         """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
@@ -155,7 +153,7 @@ class Confirming:
         if not self._open:
             return Waves((), ())
         rules = (rule for several in self._askable.rules.values() for rule in several)
-        compared = self._beside is not None and self._beside.compared
+        compared = self._beside is not None and self._beside.baseline is not None
         return Waves(rules, {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()}, compared)
 
     def _opened(self, number: int) -> Opened:
@@ -198,7 +196,7 @@ class Confirming:
             self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._change(number, grades)
             row = self._answers[number].row
-            self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
+            self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + sum(asking.usages, NO_USAGE)))
             self._lost += asking.lost
             self.lost_answers += asking.lost_answers
             self._wave.pop()
@@ -207,11 +205,15 @@ class Confirming:
 
     def _change(self, number: int, grades: Mapping[int, Grade]) -> None:
         """Put other grades into a row, and conclude its sets and its case anew."""
-        answer = self._answers[number]
-        changed = _sets_anew(answer.job.assertions, [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)])
-        outcome, score, reason = concluded(answer.job.case, changed)
-        row = replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason)
-        self._answers[number] = replace(answer, row=row)
+        answer, position = self._answers[number], 0
+        changed = [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)]
+        for binding in answer.job.assertions:
+            if isinstance(binding, BoundSet):
+                inside = [replace(changed[place], inner=False) for place in members(changed, position)]
+                changed[position] = conclude_set(binding, inside)
+                position += len(inside)
+            position += 1
+        self._answers[number] = replace(answer, row=with_grades(answer.job.case, answer.row, changed))
         self._forgive(number)
 
     # --- quarantine -------------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class Confirming:
         """Let grades of a test in quarantine only advise as far as they are flaky, and conclude the case without them."""
         answer = self._answers[number]
         quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
-        if quarantine is None or not _in_quarantine(answer):
+        if quarantine is None or not answer.in_quarantine:
             return
         priors = self._priors(number, self._histories.of(answer.place))
         bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
@@ -235,10 +237,8 @@ class Confirming:
             forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner and place not in held}
         until = quarantine.until.isoformat()
         changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
-        row = replace(answer.row, grades=changed)
-        if not answer.job.needs:  # a run that fails is no run that passes
-            outcome, score, reason = concluded(answer.job.case, changed)
-            row = replace(row, outcome=outcome, score=score, reason=reason)
+        # A run that fails is no run that passes.
+        row = replace(answer.row, grades=changed) if answer.job.needs else with_grades(answer.job.case, answer.row, changed)
         self._answers[number] = replace(answer, row=row)
 
     def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
@@ -252,7 +252,7 @@ class Confirming:
 
     def _unneeded(self) -> Iterator[str]:
         for number, answer in enumerate(self._answers):
-            for prior in self._priors(number, self._histories.of(answer.place)).values() if _in_quarantine(answer) else ():
+            for prior in self._priors(number, self._histories.of(answer.place)).values() if answer.in_quarantine else ():
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
                     cure = "fix it" if prior.fails else "remove the quarantine"
@@ -267,8 +267,11 @@ class Confirming:
         numbers = list(numbers)
         self._state(numbers)
         pending: set[tuple[Place, int]] = set()
-        for number in (number for number in numbers if not self._has_passed(number)):
+        for number in numbers:
             answer = self._answers[number]
+            runs = [self._answers[run].row for run in self._cases[answer.case]]
+            if self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], runs):
+                continue
             begun = {place for case, place in pending if case == answer.case}
             if regrading := self._beside.regrading(answer.case, answer.place, answer.job, answer.row, begun):
                 self._regradings.append((number, regrading))
@@ -289,11 +292,9 @@ class Confirming:
     def _state(self, numbers: Iterable[int]) -> None:
         """Say of each grade what it is beside the base."""
         for number in numbers:
-            if self._beside is None:
-                return
             answer = self._answers[number]
-            row = self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))
-            self._answers[number] = replace(answer, row=row)
+            row = self._beside and self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))
+            self._answers[number] = replace(answer, row=row or answer.row)
 
     @property
     def unseen(self) -> Usage:
@@ -316,6 +317,7 @@ class Confirming:
             unanswered += (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job)) if job.needs else 0
         policies, suites = self._askable.policies.values(), self._askable.policies
         beside, answers = self._beside, self._answers
+        left = [(number, place) for number in self._open for place, _ in self._left(number)]
         return ConfirmReport(
             mode=", ".join(sorted({policy.confirm for policy in policies})) or "off",
             noise=max((policy.noise for policy in policies), default=0.0),
@@ -325,10 +327,8 @@ class Confirming:
             overturned=outcomes.count(Outcome.PASS),
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
-            not_asked_again=sum(1 for number in self._open for _ in self._left(number)),
-            pre_existing=sum(beside.remembers(answers[n].job, answers[n].row, place) for n in self._open for place, _ in self._left(n))
-            if beside
-            else 0,
+            not_asked_again=len(left),
+            pre_existing=sum(bool(beside and beside.remembers(answers[n].job, answers[n].row, place)) for n, place in left),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -348,30 +348,14 @@ class Confirming:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
 
 
-def _in_quarantine(answer: Answer) -> bool:
-    quarantine = answer.job.case.quarantine
-    return quarantine is not None and quarantine.days >= 0
-
-
 def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
     """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
-    if not portions.limited:
+    if portions.budget.limits.calls is None:
         portions.in_threads(lambda asking: asking.pursue(stopped), askings)
+
+    def take_back(cut: Iterable[Asking]) -> None:
+        for asking in cut:
+            asking.take_back()
+
     while not stopped() and (open_ := [asking for asking in askings if asking.open]):
-
-        def take_back(cut: Iterable[Asking]) -> None:
-            for asking in cut:
-                asking.take_back()
-
         portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back)
-
-
-def _sets_anew(assertions: Iterable[Binding], grades: Sequence[Grade]) -> tuple[Grade, ...]:
-    anew, position = list(grades), 0
-    for binding in assertions:
-        if isinstance(binding, BoundSet):
-            inside = [replace(grades[place], inner=False) for place in members(grades, position)]
-            anew[position] = conclude_set(binding, inside)
-            position += len(inside)
-        position += 1
-    return tuple(anew)

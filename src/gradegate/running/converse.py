@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
 from gradegate.recording.answer import Answer
 from gradegate.recording.messages import answering, calls, unasked
-from gradegate.replies.question import question
+from gradegate.replies.question import Question
 from gradegate.running import transforms
 from gradegate.texts import chat
 from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
@@ -41,8 +42,12 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
             transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end = ended(answer.finish_reason)
-    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)})
+    end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
+    # The calls of the whole answer, and why these may not be all of them.
+    called, silent = [*calls(spoken)], answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
+    untold = answer.untold or early or (UNKNOWN if silent else "") or (ENDED if end == "tool_calls" and not called else "")
+    own_calls = {**({UNTOLD: untold} if untold else {}), **({CALLS: called} if called or not silent else {})}
+    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls})
     transforms.check(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
@@ -68,17 +73,6 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
     if own is None and not ends and (consists := written(text)):
         last = replace(last, metadata={**last.metadata, CALLS: consists})
     yield replace(last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context)
-
-
-def _called(turns: Sequence[Turn], answer: Answer, end: str, early: str) -> dict[str, object]:
-    """The calls of the whole answer, and why these may not be all of them."""
-    said = [turn for turn in turns if turn.role == "assistant"]
-    told = [*calls(said)]
-    silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in said)
-    untold = answer.untold or early or (UNKNOWN if silent else "")
-    if end == "tool_calls" and not told:
-        untold = untold or ENDED
-    return {**({UNTOLD: untold} if untold else {}), **({CALLS: told} if told or not silent else {})}
 
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
@@ -120,7 +114,7 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
 def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
-    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)
+    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)  # what a conversation goes on with
     said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
     if job.stores:
         memory.stored[job.stores] = said.output
@@ -128,7 +122,7 @@ def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
 
 
 def _answered(job: Job, history: History, repeat: int) -> Transcript:
-    """The answer as the target gave it, which is what a conversation goes on with."""
+    """The answer as the target gave it."""
     if job.case.turns and job.given is None:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
@@ -162,18 +156,16 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
 def _is_data(job: Job, text: str) -> bool:
     """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so all that grades sees data."""
     form = job.target.spec.config.get("response_format") if job.target.spec else None
-    if not isinstance(form, Mapping) or form.get("type") != "json_schema":
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    if isinstance(form, Mapping) and form.get("type") == "json_schema":
+        with suppress(ValueError, RecursionError):
+            json.loads(text)
+            return True
+    return False
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
-    with question(job.target) as asked:
+    with Question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
     transforms.check(reply, job.target.host or job.target.name)
@@ -211,10 +203,7 @@ def _held(job: Job) -> Transcript:
 
 def _asked(turns: Sequence[Turn]) -> str:
     """The last message of the user that got an answer: what graders of a single answer take for the question."""
-    said, asked = "", ""
+    said = asked = ""
     for turn in turns:
-        if turn.role == "user":
-            said = turn.content
-        else:
-            asked = said
+        said, asked = (turn.content, asked) if turn.role == "user" else (said, said)
     return asked

@@ -1,4 +1,4 @@
-"""What a plan will take, before anything is asked."""
+"""What a plan will take, and what its rules cannot see, before anything is asked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gradegate.running.histories import Askable, Histories, mode_of
 from gradegate.values.conversation import exchanges as complete
 from gradegate.values.figures import chance, many, percent
 from gradegate.values.result import NO_POWER, Outcome, Power, Row
-from gradegate.values.suite import NO_LIMITS, Limits, Note, Rule, Runs
+from gradegate.values.suite import NO_LIMITS, Limits, Note, Rule
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
 CHARACTERS = 4  # of a token
@@ -33,11 +33,7 @@ NAMED = 5  # models, before the rest is only counted
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known.
-
-    ``most_usd`` is with all asks that may follow. ``unpriced`` are the models and ``silent`` the applications and programs
-    whose price is not known.
-    """
+    """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known."""
 
     target: int
     grader: int
@@ -45,9 +41,9 @@ class Estimate:
     expected: float
     most: int
     usd: float | None
-    most_usd: float | None = None
-    unpriced: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
+    most_usd: float | None = None  # with all asks that may follow
+    unpriced: tuple[str, ...] = ()  # the models whose price is not known
+    silent: tuple[str, ...] = ()  # the applications and programs whose price is not known
     sentinels: int = 0  # requests to graders, where a rule is missed or a history is written
     fewest: tuple[int, int] = (0, 0)  # calls of target and grader, where runs are settled as early as can be
 
@@ -97,37 +93,30 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
         yield f"sentinels: {many(found.sentinels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     if found.usd is None or found.most_usd is None:
-        yield f"cost: {'; '.join(('unknown', *_unknown(found)))}"
+        why = ["unknown"]
+        if found.unpriced:
+            cure = "give `inputCost` and `outputCost`, US dollars per token, in its `config`"
+            why.append(f"no price is known of {_names(found.unpriced)} ({cure})")
+        if found.silent:
+            why.append(f"{_names(found.silent)} does not say what an answer costs")
+        yield f"cost: {'; '.join(why)}"
     else:
         most = f"; {found.most_usd:.2g} USD with all possible re-asks" if found.most_usd > found.usd else ""
         yield f"cost: about {found.usd:.2g} USD{most}"
-    if limits != NO_LIMITS:
-        yield f"budget: {_budget(found, limits)}"
-
-
-def _unknown(found: Estimate) -> Iterator[str]:
-    """Why the cost is not known, and what helps."""
-    if found.unpriced:
-        yield f"no price is known of {_names(found.unpriced)} (give `inputCost` and `outputCost`, US dollars per token, in its `config`)"
-    if found.silent:
-        yield f"{_names(found.silent)} does not say what an answer costs"
+    if limits == NO_LIMITS:
+        return
+    calls_most = [] if limits.calls is None else [many(limits.calls, "call")]
+    usd = [] if limits.usd is None else [f"{limits.usd:g} USD"]
+    seconds = [] if limits.seconds is None else [f"{limits.seconds:g} s"]
+    planned = found.target + found.grader
+    beyond = f"; {planned:,} calls are planned, so the last ones would not run"
+    is_beyond = limits.calls is not None and planned > limits.calls
+    yield f"budget: at most {', '.join((*calls_most, *usd, *seconds))}{beyond if is_beyond else ''}"
 
 
 def _names(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:NAMED])
     return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
-
-
-def _budget(found: Estimate, limits: Limits) -> str:
-    """The limits, and whether first asks alone go beyond that of calls."""
-    calls = [many(limits.calls, "call")] if limits.calls is not None else []
-    usd = [f"{limits.usd:g} USD"] if limits.usd is not None else []
-    seconds = [f"{limits.seconds:g} s"] if limits.seconds is not None else []
-    text = f"at most {', '.join([*calls, *usd, *seconds])}"
-    planned = found.target + found.grader
-    if limits.calls is not None and planned > limits.calls:
-        text += f"; {planned:,} calls are planned, so the last ones would not run"
-    return text
 
 
 def target_calls(job: Job) -> int:
@@ -208,8 +197,13 @@ def with_powers(plan: Plan) -> Plan:
     graded = [it.base for several in answers.values() for it in several if it.base and it.base.outcome is not Outcome.ERROR]
     failed = sum(row.runs - row.passed if row.runs else row.outcome is Outcome.FAIL for row in graded)
     share = failed / sum(row.runs or 1 for row in graded) if graded else _FAILING_RUNS
-    figures = tuple(_of_rule(rule, askable, answers.get(rule.suite, []), share) for rule in rules)
-    return replace(plan, powers=figures, notes=(*plan.notes, *_repeated(plan, share)))
+    figures = []
+    for rule in rules:
+        judges = rule.blocking and rule.judges and rule.confidence is None
+        found = [_power(part, askable, answers.get(rule.suite, []), share) for part in parts_of(rule)] if judges else []
+        # Of a rule that looks at the run and at the base, the figures of whichever leaves less room.
+        figures.append(min((it for it in found if it.slack is not None), key=lambda it: it.slack or 0, default=NO_POWER))
+    return replace(plan, powers=tuple(figures), notes=(*plan.notes, *_repeated(plan, share)))
 
 
 def _repeated(plan: Plan, share: float) -> Iterator[Note]:
@@ -228,15 +222,7 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 
-def _of_rule(rule: Rule, askable: Askable, answers: Sequence[_Planned], share: float) -> Power:
-    """Of a rule that looks at the run and at the base, the figures of whichever leaves less room."""
-    if not (rule.blocking and rule.judges) or rule.confidence is not None:
-        return NO_POWER
-    found = [_of_part(part, askable, answers, share) for part in parts_of(rule)]
-    return min((it for it in found if it.slack is not None), key=lambda it: it.slack or 0, default=NO_POWER)
-
-
-def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share: float) -> Power:
+def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share: float) -> Power:
     cases, unchanged = Counter[Chances](), Counter[float]()
     failing, used = 0, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
@@ -244,7 +230,10 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_sha
     stand = lead_reached(1 - noise, votes) if rule.beside_base else 1.0
     for it in answers:
         runs = of_rule(rule, it.job.needs) if it.job.needs else None
-        for unit in _units(rule, it, runs):
+        taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts]
+        # What the rule counts of an answer: the case, with all its runs, or each grade.
+        is_one = taken and (rule.every_case or rule.beside_base or runs)
+        for unit in [taken] if is_one else [[binding] for binding in taken]:
             bounds = [bound for binding in unit for bound in binding.bounds if bound.asserted.counts]
             each = [asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN for bound in bounds]
             usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
@@ -262,15 +251,6 @@ def _of_part(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_sha
     most = rule.max_new_failures if rule.beside_base else None if least is None else room(cases.total(), least)
     groups = [(count, share) for share, count in unchanged.items()] if used else ()
     return NO_POWER if most is None or not cases else power(cases, most, failing, rule.beside_base, groups)
-
-
-def _units(rule: Rule, it: _Planned, runs: Runs | None) -> Iterator[Sequence[Binding]]:
-    """The assertions of each thing that the rule counts of an answer: of the case, with all its runs, or of one grade."""
-    taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts]
-    if rule.every_case or rule.beside_base or runs:
-        yield from [taken] if taken else []
-    else:
-        yield from ([binding] for binding in taken)
 
 
 def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
@@ -12,11 +13,21 @@ from gradegate.http.client import gather
 from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.job import Job
 from gradegate.replies.question import GRADER, TARGET, Occasion, Replies, at, occasion
-from gradegate.running.border import guarded
 from gradegate.running.rows import asks, with_grades
 from gradegate.running.transforms import of_assertion
 from gradegate.values.conversation import NO_USAGE, Transcript
 from gradegate.values.result import Grade, Row
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def guarded(action: Callable[[], T], otherwise: Callable[[Exception], U]) -> T | U:
+    """What the action gives, or what ``otherwise`` makes of a defect: one answer or grade is lost, never the run."""
+    try:
+        return action()
+    except Exception as e:
+        return otherwise(e)
 
 
 class Occasions:

@@ -1,4 +1,4 @@
-"""The earlier runs of a plan's grades: which grade of which answer they are of, and what the run adds to them."""
+"""The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
 from gradegate.results.file import history_lines
-from gradegate.values.account import GradeRecord, HistoryReport, Made, PastRun, PastVotes, Records
+from gradegate.values.account import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.values.result import Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule
 
@@ -70,8 +70,7 @@ def mode_of(bound: Bound, job: Job) -> str:
     return mode
 
 
-_SHORT = 7  # of a commit
-_DIGITS = 16  # of the hash of a request
+_SHORT, _DIGITS = 7, 16  # of a commit, and of the hash of a request
 _SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
@@ -82,7 +81,7 @@ class Histories:
     def __init__(self, plan: Plan) -> None:
         self._plan, self._askable = plan, Askable(plan)
         self.records: Records = plan.history.records if plan.history else {}
-        self.shares = cache(self._share)
+        self._shares = cache(self._share)
 
     @cached_property
     def _identities(self) -> Mapping[Place, Mapping[int, str]]:
@@ -117,7 +116,7 @@ class Histories:
             return None
         bound = dict(self._askable.of(job))[position]
         failed = found.failed if mode_of(bound, job) == "grader" else ""
-        mean = mean_share(*self.shares(model), noise)
+        mean = mean_share(*self._shares(model), noise)
         return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky)
 
     def may_decide(self, job: Job, identity: str) -> bool:
@@ -152,7 +151,7 @@ class Histories:
         """The history of the run in figures; None where none was read."""
         if not (self._plan.history and self._plan.history.file):
             return None
-        held = [(own, it) for _, row, ids in self._answers(rows) for own, it in _grades(row, ids) if own in self.records]
+        held = [(own, grade) for _, _, own, grade in self._grades(rows) if own in self.records]
         past = [it.history for _, it in held if it.history]
         newest = max((run for record in self.records.values() for run in record.runs), key=lambda run: run.at, default=None)
         return HistoryReport(
@@ -164,33 +163,25 @@ class Histories:
             comes_and_goes=sum(bool(self.counted(own, it.model).failed) for own, it in held),
         )
 
-    def appended(self, rows: Sequence[Row], made: Made) -> Records:
-        """The records with the votes of a run: of what its graders were asked now, and not of kept replies."""
-        records = dict(self.records)
-        for job, row, ids in self._answers(rows):
-            asked = request(job).hex()[:_DIGITS]
-            for own, grade in _grades(row, ids):
-                if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
-                    stands = grade.outcome is not Outcome.FAIL or grade.confirmed
-                    outcome = grade.outcome.value if stands else "open"
-                    run = PastRun(made.started[:10], made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
-                    before = records[own].runs if own in records else ()
-                    title = f"{name(row)} / {called(grade.assertion)}"
-                    records[own] = GradeRecord(title, cut((*before, run)))
-        return records
-
     def lines(self, run: RunResult) -> Iterator[str]:
-        """The file with what the run adds."""
-        return history_lines(self.appended(run.rows, run.made) if run.rows else self.records)
+        """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
+        records, requests = dict(self.records), dict[int, str]()
+        for job, row, own, grade in self._grades(run.rows) if run.rows else ():
+            if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
+                stands = grade.outcome is not Outcome.FAIL or grade.confirmed
+                outcome = grade.outcome.value if stands else "open"
+                asked = requests.get(id(job)) or requests.setdefault(id(job), request(job).hex()[:_DIGITS])
+                past = PastRun(run.made.started[:10], run.made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
+                before = records[own].runs if own in records else ()
+                records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, past)))
+        return history_lines(records)
 
-    def _answers(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, Mapping[int, str]]]:
+    def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
+        """The grades with an identity, and what they are of."""
         single = (row for row in rows if not row.needs)  # several runs of one case have no history
-        for (index, repeat), row in zip(self._identities, single, strict=True) if self._plan.history else ():
-            yield self._plan.jobs[index], row, self._identities[index, repeat]
-
-
-def _grades(row: Row, identities: Mapping[int, str]) -> Iterator[tuple[str, Grade]]:
-    return ((own, row.grades[position]) for position, own in identities.items())
+        for (place, identities), row in zip(self._identities.items(), single, strict=True) if self._plan.history else ():
+            for position, own in identities.items():
+                yield self._plan.jobs[place[0]], row, own, row.grades[position]
 
 
 def _votes(grade: Grade) -> str:

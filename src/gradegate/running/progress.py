@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from operator import add
 from typing import Any
@@ -26,28 +26,25 @@ def progress(total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: b
     """A function to call with each finished row, from any thread; what is ``said`` stands before it."""
     for line in () if quiet else said:
         print(line, file=sys.stderr, flush=True)
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich():
-        with _bar() as bar:
-            yield _Counted(total, _Drawn(bar, total)).advance
-    else:
-        yield _Counted(total, _Lines()).advance
+    has_bar = not quiet and sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich()
+    with _bar() if has_bar else nullcontext() as bar:
+        task = None if bar is None else bar.add_task("", total=total, spent="")
+        lock, done, usage, last = threading.Lock(), 0, NO_USAGE, time.monotonic()
 
+        def advance(row: Row) -> None:
+            nonlocal done, usage, last
+            with lock:
+                done += 1
+                usage = reduce(add, (grade.usage for grade in row.grades), usage + row.usage)
+                spent, now = cost(usage), time.monotonic()
+                if bar is not None:
+                    bar.update(task, completed=done, spent=spent)
+                elif now - last >= EVERY:
+                    last = now
+                    so_far = f", {spent} so far" if spent else ""
+                    print(f"{done:,} of {many(total, 'answer')} graded{so_far}", file=sys.stderr, flush=True)
 
-class _Counted:
-    """Counts rows and what they took; ``show`` is called with what is done, what there is, and the cost in words."""
-
-    def __init__(self, total: int, show: Callable[[int, int, str], None]) -> None:
-        self._show, self._total, self._done = show, total, 0
-        self._usage = NO_USAGE
-        self._lock = threading.Lock()
-
-    def advance(self, row: Row) -> None:
-        with self._lock:
-            self._done += 1
-            self._usage = reduce(add, (grade.usage for grade in row.grades), self._usage + row.usage)
-            self._show(self._done, self._total, cost(self._usage))
+        yield advance if not quiet else lambda _: None
 
 
 def cost(usage: Usage) -> str:
@@ -55,30 +52,6 @@ def cost(usage: Usage) -> str:
     if not usage.cost:
         return "cost unknown" if usage.unpriced else ""
     return f"{'more than ' if usage.unpriced else ''}{figure(usage.cost)} USD"
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self, done: int, total: int, spent: str) -> None:
-        now = time.monotonic()
-        if now - self._last >= EVERY:
-            self._last = now
-            said = f", {spent} so far" if spent else ""
-            print(f"{done:,} of {many(total, 'answer')} graded{said}", file=sys.stderr, flush=True)
-
-
-# --- a bar on a terminal --------------------------------------------------------------------------------------
-
-
-class _Drawn:
-    def __init__(self, bar: Any, total: int) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=total, spent="")
-
-    def __call__(self, done: int, total: int, spent: str) -> None:
-        self._bar.update(self._task, completed=done, spent=spent)
 
 
 def _bar() -> Any:
@@ -94,7 +67,14 @@ def _bar() -> Any:
 
     class Words(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(_words(int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]))
+            """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
+            done, total, left, spent = int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]
+            parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
+            if done == total:  # what goes on then is no answer
+                parts.append("re-asking failures")
+            elif left is not None:
+                parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
+            return Text(", ".join(parts))
 
     return Progress(
         BarColumn(20),  # gives way where there is no room
@@ -105,13 +85,3 @@ def _bar() -> Any:
         redirect_stdout=False,
         redirect_stderr=False,
     )
-
-
-def _words(done: int, total: int, left: float | None, spent: str) -> str:
-    """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
-    parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
-    if done == total:  # what goes on then is no answer
-        parts.append("re-asking failures")
-    elif left is not None:
-        parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
-    return ", ".join(parts)

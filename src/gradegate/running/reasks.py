@@ -18,8 +18,7 @@ from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.results.earlier_run import Baseline
 from gradegate.running import converse
-from gradegate.running.border import guarded
-from gradegate.running.grade import grade_of
+from gradegate.running.grade import grade_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Place
 from gradegate.running.transforms import Untransformed
@@ -32,10 +31,7 @@ Stopped = Callable[[], str]  # says why no more may be asked; empty as long as m
 
 @dataclass
 class Asking:
-    """Grades of one answer by their position, each with its asks so far, the first one included.
-
-    ``anew``: each time a new answer is asked for, and all that are open are graded in it.
-    """
+    """Grades of one answer by their position, each with its asks so far, the first one included."""
 
     place: Place
     job: Job
@@ -44,7 +40,7 @@ class Asking:
     asks: dict[int, list[Grade]]
     lead: Lead
     reask: int
-    anew: bool = False
+    anew: bool = False  # each time a new answer is asked for, and all that are open are graded in it
     priors: Mapping[int, Prior] = field(default_factory=dict)  # of grades with a history that is used
     answers: list[str] = field(default_factory=list)  # the new ones
     usages: list[Usage] = field(default_factory=list)  # the target's, of these
@@ -66,7 +62,10 @@ class Asking:
             answer = guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
         grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
         cut = stopped()
-        self._keep(answer)
+        if self.anew:
+            heard = answer.transcript if isinstance(answer, Untransformed) else answer
+            self.answers.append(heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})")
+            self.usages.append(heard.usage if isinstance(heard, Transcript) else NO_USAGE)
         self._last = []
         for place, grade in zip(places, grades, strict=True):
             if cut and grade.outcome is Outcome.ERROR:
@@ -81,11 +80,6 @@ class Asking:
             self.lost += self.asks[place].pop().usage
         self._last = []
         self.lost_answers += self.usages.pop() if self.usages else NO_USAGE
-
-    @property
-    def usage(self) -> Usage:
-        """What the target took for new answers."""
-        return sum(self.usages, NO_USAGE)
 
     @property
     def open(self) -> list[int]:
@@ -120,16 +114,6 @@ class Asking:
             return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
         return grade_of(opinion(bound, number), answer, self.reask, number)
 
-    def _keep(self, answer: Transcript | Exception) -> None:
-        if isinstance(answer, Untransformed):
-            answer = answer.transcript
-        if self.anew and isinstance(answer, Transcript):
-            self.answers.append(answer.output)
-            self.usages.append(answer.usage)
-        elif self.anew:
-            self.answers.append(f"(no answer: {answer})")
-            self.usages.append(NO_USAGE)
-
 
 def opinion(bound: Bound, number: int) -> Bound:
     """The assertion with the model that grades the ``number``-th ask, from 0: second opinions and the first grader take turns."""
@@ -152,16 +136,6 @@ class Regrading(Asking):
         assert isinstance(answer, Transcript)  # no new answer is asked for
         grade = grade_of(opinion(bound, number), answer, self.reask, FIRST + number)
         return replace(grade, outcome=_TURNED[grade.outcome])
-
-    def found(self) -> dict[int, Outcome]:
-        """Of each grade that was brought to its end, whether its PASS stands."""
-        standings = {place: self.standing(place) for place in self.asks}
-        return {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
-
-    @property
-    def spent(self) -> Usage:
-        """What the graders took."""
-        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), self.lost)
 
 
 @dataclass
@@ -224,12 +198,8 @@ class Beside:
         return not own and is_old(row, row.grades[position])
 
     def regrading(self, case: Place, place: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
-        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new.
-
-        What has ``begun`` is left out.
-        """
-        answer = self.paired.get(case)
-        done = {*self.again.get(case, ()), *begun}
+        """What else than has ``begun`` has to be graded again of the base's answer: are the confirmed failures of a row new?"""
+        answer, done = self.paired.get(case), {*self.again.get(case, ()), *begun}
         bounds = {it: bound for it, bound in self.askable.of(job) if it not in done and _waits(row.grades[it])}
         if answer is None or answer.runs or not bounds:
             return None
@@ -242,19 +212,16 @@ class Beside:
         return Regrading(place, job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
 
     def keep(self, case: Place, regrading: Regrading) -> None:
-        """Take what was found."""
-        self.again.setdefault(case, {}).update(regrading.found())
-        self.usage += regrading.spent
+        """Take what was found: of each grade that was brought to its end, whether its PASS stands, and what the graders took."""
+        standings = {place: regrading.standing(place) for place in regrading.asks}
+        found = {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
+        self.again.setdefault(case, {}).update(found)
+        self.usage += sum((ask.usage for asks in regrading.asks.values() for ask in asks[1:]), regrading.lost)
 
     def give_up(self, case: Place, row: Row) -> None:
         """Let what was still to be graded again of the base's answer be what nobody can tell."""
         done = self.again.setdefault(case, {})
         done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
-
-    @property
-    def compared(self) -> bool:
-        """Whether there is a base to compare with."""
-        return self.baseline is not None
 
     def report(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The figures; None where there is nothing to compare with."""

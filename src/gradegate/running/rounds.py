@@ -1,8 +1,8 @@
-"""Which runs of a plan are made next, and which of its jobs are asked together, wherever they stand in it."""
+"""What is asked next: runs of cases in rounds, jobs that belong together, and portions of work that the budget covers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,15 +20,12 @@ Place = tuple[int, int]  # of an answer: the index of its job, and the repetitio
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again.
-
-    ``job`` has the stored answers that it used, which are ``known``.
-    """
+    """An answer with what its graders saw."""
 
     row: Row
-    transcript: Transcript | None = None
-    job: Job | None = None
-    known: Mapping[str, str] | None = None
+    transcript: Transcript | None = None  # kept only of answers that will be compared or asked again
+    job: Job | None = None  # with the stored answers that it used
+    known: Mapping[str, str] | None = None  # these stored answers
 
 
 Take = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # gives each answer: asked for now or before, or as one that is missing
@@ -80,9 +77,8 @@ class Rounds:
     def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
         """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
         rows = by_job((place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs)
-        open_ = {
-            index for index, of in rows.items() if not self.passes(index, of) and any(askable.open_in(self.jobs[index], row) for row in of)
-        }
+        failing = {index: of for index, of in rows.items() if not self.passes(index, of)}
+        open_ = {index for index, of in failing.items() if any(askable.open_in(self.jobs[index], row) for row in of)}
         groups = ([index for index in group if index in rows] for group in self._groups if open_.intersection(group))
         places = ((index, it) for group in groups for index in group for it in range(len(rows[index]), self.jobs[index].repeats))
         return [place for place in places if self.jobs[place[0]].given is None]
@@ -107,14 +103,24 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     The repetitions of a job are one with it.
     """
     above = list(range(len(jobs)))  # of each job one of its group; the first of a group is its own
+
+    def head(index: int) -> int:
+        while above[index] != index:
+            above[index] = above[above[index]]
+            index = above[index]
+        return index
+
     first: dict[object, int] = {}
     for index, job in enumerate(jobs):
-        for tie in _ties(job, index if sides else None):
-            low, high = sorted((_first(above, first.setdefault(tie, index)), _first(above, index)))
+        talk = [("talk", job.of_base, job.talk)] if job.talk is not None else []
+        comparison = [("compared", job.suite, job.number)] if any(binding.compares for binding in job.assertions) else []
+        side = [("side", index - job.of_base)] if sides else []  # the base's side stands behind its own
+        for tie in (*talk, *comparison, *side):
+            low, high = sorted((head(first.setdefault(tie, index)), head(index)))
             above[high] = low
     found: dict[int, list[int]] = {}
     for index in range(len(jobs)):
-        found.setdefault(_first(above, index), []).append(index)
+        found.setdefault(head(index), []).append(index)
     return list(found.values())
 
 
@@ -131,23 +137,6 @@ def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
         found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)
         before += answers
     return found
-
-
-def _ties(job: Job, index: int | None) -> Iterator[object]:
-    """What a job has in common with those that it is asked together with."""
-    if job.talk is not None:
-        yield "talk", job.of_base, job.talk
-    if any(binding.compares for binding in job.assertions):
-        yield "compared", job.suite, job.number
-    if index is not None:
-        yield "side", index - job.of_base  # the base's side stands behind its own
-
-
-def _first(above: list[int], index: int) -> int:
-    while above[index] != index:
-        above[index] = above[above[index]]
-        index = above[index]
-    return index
 
 
 T = TypeVar("T")
@@ -167,11 +156,6 @@ class Portions:
     budget: Budget
     in_threads: InThreads
 
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit of calls."""
-        return self.budget.limits.calls is not None
-
     def work(
         self, do: Callable[[T], None], items: Sequence[T], calls: Callable[[T], int], take_back: Callable[[Sequence[T]], None]
     ) -> None:
@@ -181,21 +165,14 @@ class Portions:
         """
         begun = 0
         while begun < len(items):
-            ended = self.budget.out_of_calls
-            end = len(items) if ended else self._end(items, begun, calls)
+            ended, end = self.budget.out_of_calls, len(items)
+            if not ended and self.budget.limits.calls is not None:  # as far as the calls suffice, and at least one item
+                left, end = self.budget.calls_left, begun
+                while end < len(items) and (left := left - MARGIN * calls(items[end])) >= 0:
+                    end += 1
+                end = max(end, begun + 1)
             portion = items[begun:end]
             self.in_threads(do, portion)
             begun = end
             if self.budget.out_of_calls and not ended:
                 take_back(portion)
-
-    def _end(self, items: Sequence[T], begun: int, calls: Callable[[T], int]) -> int:
-        """Where the items end that the calls suffice for; it is at least one."""
-        if not self.limited:
-            return len(items)
-        left = self.budget.calls_left
-        for number in range(begun, len(items)):
-            left -= MARGIN * calls(items[number])
-            if left < 0:
-                return max(begun + 1, number)
-        return len(items)

@@ -105,8 +105,8 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    found = {"error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": trouble not in (Trouble.STOPPED, *NO_ANSWER)}
-    return _row(job, repeat, job.text, **found)
+    withheld = trouble not in (Trouble.STOPPED, *NO_ANSWER)
+    return _row(job, repeat, job.text, error=why, grades=grades, undone=trouble is Trouble.STOPPED, withheld=withheld)
 
 
 # --- where the calls of the budget end ----------------------------------------------------------------------------

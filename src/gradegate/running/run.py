@@ -16,10 +16,9 @@ from gradegate.planning.job import Job, Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
 from gradegate.running import converse, rows
-from gradegate.running.border import guarded
 from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
-from gradegate.running.grade import Answered, Occasions, compared, grades_of
+from gradegate.running.grade import Answered, Occasions, compared, grades_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Asked, Place, Portions, Rounds
 from gradegate.values.account import SentinelAsk

@@ -1,4 +1,4 @@
-"""Answers as transforms make them: of the target, then of the test, and of one assertion for itself."""
+"""Whether a reply holds an answer, by one rule for live and recorded ones; and answers as transforms make them."""
 
 from __future__ import annotations
 
@@ -101,31 +101,34 @@ def of_job(job: Job, transcript: Transcript) -> Transcript:
     second = job.case.options.transform
     try:
         if not first and not second:
-            return _compact(transcript)
+            # An answer that is data, with the text that `JSON.stringify` gives: what graders of a text see, as in promptfoo.
+            if not transcript.metadata.get(IS_DATA):
+                return transcript
+            *before, last = transcript.turns
+            value = transcript.answer
+            if (value if isinstance(value, str) else dump(value)) == last.content:
+                return transcript
+            turn = _with_value(last, {**transcript.metadata, **last.metadata}, value)
+            return replace(transcript, turns=(*before, turn), metadata=turn.metadata)
         made = _with(first, transcript, job)
         return replace(_with(second, made, job), before=made.answer) if second else made
     except NoVerdict as e:
         raise Untransformed(str(e), transcript) from e
 
 
-def _compact(transcript: Transcript) -> Transcript:
-    """An answer that is data, with the text that ``JSON.stringify`` gives: what graders of a text see, as in promptfoo."""
-    if not transcript.metadata.get(IS_DATA):
-        return transcript
-    *before, last = transcript.turns
-    value = transcript.answer
-    if (value if isinstance(value, str) else dump(value)) == last.content:
-        return transcript
-    turn = _with_value(last, {**transcript.metadata, **last.metadata}, value)
-    return replace(transcript, turns=(*before, turn), metadata=turn.metadata)
-
-
 def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
     if not code:
         return transcript
-    turns = tuple(_turn(turn, transcript, job, code) for turn in transcript.turns)
+    turns = list(transcript.turns)
+    for number, turn in enumerate(turns):
+        if turn.role == "assistant":
+            metadata = turn.metadata or (transcript.metadata if turn is transcript.turns[-1] else {})
+            value = replace(transcript, turns=(turn,), metadata=metadata).answer
+            prompt = {"raw": job.text, "label": job.prompt.label}
+            given = {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)}
+            turns[number] = _with_value(turn, metadata, _applied(code, value, given))
     last = next((turn.metadata for turn in reversed(turns) if turn.role == "assistant"), transcript.metadata)
-    return replace(transcript, turns=turns, metadata=last)
+    return replace(transcript, turns=tuple(turns), metadata=last)
 
 
 def of_assertion(code: Code, transcript: Transcript) -> Transcript:
@@ -138,17 +141,6 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     turn = _with_value(transcript.turns[place], transcript.metadata, value)
     turns = (*transcript.turns[:place], turn, *transcript.turns[place + 1 :])
     return replace(transcript, turns=turns, metadata=turn.metadata, before=transcript.source)
-
-
-def _turn(turn: Turn, transcript: Transcript, job: Job, code: Code) -> Turn:
-    if turn.role != "assistant":
-        return turn
-    single = turn is transcript.turns[-1]
-    metadata = turn.metadata or (transcript.metadata if single else {})
-    value = replace(transcript, turns=(turn,), metadata=metadata).answer
-    prompt = {"raw": job.text, "label": job.prompt.label}
-    made = _applied(code, value, {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)})
-    return _with_value(turn, metadata, made)
 
 
 def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:

@@ -19,8 +19,11 @@ from gradegate.replies.parts import Damaged, Index, Line
 from gradegate.reporting.redact import conceal
 from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
+from gradegate.running.conclusion import Account
 from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
+from gradegate.steps.preparation import Prepared
+from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
@@ -131,6 +134,21 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
     return replace(grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine="")
 
 
+class AccountRow(Line):
+    """The line before the last: how a shard's run went, and what it took beside its answers."""
+
+    account: Account
+    models: list[AskedModel]
+    keys: list[KeyUse]
+    hidden: list[str]
+
+    @classmethod
+    def line_of(cls, account: Account, prepared: Prepared) -> str:
+        """Its line, without secrets."""
+        plan, shown = prepared.shown_plan, replace(account, problems=conceal(account.problems, prepared.hide))
+        return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
+
+
 @dataclass
 class Book:
     """The answers to a plan's questions, and the asks of failing grades: by answer, kind and position, with the row that they are of."""
@@ -161,12 +179,6 @@ class Book:
                 raise Damaged("it re-asks a case that another part re-asked")
             if asks:
                 self.again[name] = row, [_as_planned(value(Grade, ask), grades[position]) for ask in asks]
-
-    def add(self, other: Book) -> None:
-        """All that another one has."""
-        self.asked |= other.asked
-        self.rows += other.rows
-        self.again |= other.again
 
     def play(self, askings: Sequence[Asking], *_: object) -> None:
         """Bring each asking as far as it was brought. What nobody needs stays in the book."""

@@ -1,23 +1,26 @@
-"""The way of `gradegate calibrate` through a session: labels and config, plan, asks, figures, reports."""
+"""The ways of `gradegate calibrate` and `gradegate cases` through a session, neither of which gates: labels, asks, figures, reports."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from gradegate.access.hiding import unchanged
 from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
 from gradegate.errors import ConfigError, Mistake
+from gradegate.planning.identity import calls
 from gradegate.planning.load import Located
 from gradegate.planning.planner import MAX_REPEATS
+from gradegate.planning.recordings import line
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Sink
-from gradegate.reporting.visible import clip, harmless, one_line, visible
+from gradegate.reporting.visible import OLD, clip, harmless, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
 from gradegate.results.mapping import plain
 from gradegate.steps import labels
@@ -35,17 +38,17 @@ _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
 
 
-def check_outputs(outputs: Iterable[str]) -> None:
-    """Whether each path that -o names is one of JSON. Raises ConfigError."""
-    wrong = [path for path in outputs if not path.endswith(".json")]
-    if wrong:
-        what = "no report of a calibration is written as `{}`"
-        raise ConfigError(*(Mistake(what.format(path), None, "end it with .json") for path in wrong))
-
-
 def as_json(calibration: Calibration) -> Document:
-    """Everything, for programs."""
-    return Document(Sink.FILE, (json.dumps(_plain(calibration), ensure_ascii=False, indent=1), "\n"))
+    """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
+    run, usage = calibration.run, asdict(calibration.run.grader_usage)
+    told = {"version": VERSION, "made": asdict(run.made), "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
+    told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
+    told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
+    told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
+    told |= {"keys": list(map(asdict, run.keys)), "hidden": run.hidden}
+    told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
+    content = plain({**told, "outputs": list(map(_judged, calibration.judged))})
+    return Document(Sink.FILE, (json.dumps(content, ensure_ascii=False, indent=1), "\n"))
 
 
 def console(calibration: Calibration) -> Document:
@@ -118,11 +121,10 @@ def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
 
 
 def _share(share: Share) -> str:
-    value, interval = share.value, share.interval
-    if value is None or interval is None:
+    if share.value is None or share.interval is None:
         return "none"
-    low, high = (percents(end, value)[0] for end in interval)  # 99.98% must not read 100%
-    return f"{percent(value)} ({low} to {high})"
+    low, high = (percents(end, share.value)[0] for end in share.interval)  # 99.98% must not read 100%
+    return f"{percent(share.value)} ({low} to {high})"
 
 
 def _votes(judged: Judged) -> str:
@@ -161,21 +163,6 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
 
 
-# --- JSON -----------------------------------------------------------------------------------------------------
-
-
-def _plain(calibration: Calibration) -> Any:
-    """Strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
-    run, usage = calibration.run, asdict(calibration.run.grader_usage)
-    told = {"version": VERSION, "made": asdict(run.made), "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
-    told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
-    told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
-    told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
-    told |= {"keys": list(map(asdict, run.keys)), "hidden": run.hidden}
-    told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
-    return plain({**told, "outputs": list(map(_judged, calibration.judged))})
-
-
 def _counted(agreement: Agreement) -> dict[str, Any]:
     table, tpr, tnr = agreement.table, agreement.tpr, agreement.tnr
     figures = {"agreement": agreement.agreement, "kappa": agreement.kappa, "tpr": tpr, "tnr": tnr}
@@ -200,18 +187,14 @@ def _judged(judged: Judged) -> dict[str, Any]:
     return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": asdict(judged.origin)}
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """The figures, the text for people in parts, and why a report file could not be written, by its path."""
+def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> tuple[Calibration, Iterable[str], Mapping[str, str]]:
+    """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError.
 
-    calibration: Calibration
-    text: Iterable[str]
-    failures: Mapping[str, str]
-
-
-def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
-    """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
-    check_outputs(settings.outputs)
+    Gives the figures, the text for people in parts, and why a report file could not be written, by its path.
+    """
+    if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
+        what = "no report of a calibration is written as `{}`"
+        raise ConfigError(*(Mistake(what.format(path), None, "end it with .json") for path in wrong_outputs))
     settings, kept = replace(settings, sentinels=""), settings.sentinels  # which is written, and not read
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
@@ -233,8 +216,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     run = session.rows(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
-        bounds = prepared.plan.jobs[number].assertions[0].bounds
-        asks_model = any("text" in bound.models for bound in bounds)
+        asks_model = any("text" in bound.models for bound in plan.jobs[number].assertions[0].bounds)
         origin = conceal(it.label.origin, prepared.hide)
         judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asks_model))
     found = Calibration(tuple(judged), asks, run)
@@ -242,7 +224,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     if kept and found.overall.agreement.count:
         documents[kept] = partial(labels.sentinel_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
-    return Calibrated(found, map(prepared.seal, console(found).parts), failures)
+    return found, map(prepared.seal, console(found).parts), failures
 
 
 def exit_code(calibration: Calibration) -> int:
@@ -252,3 +234,20 @@ def exit_code(calibration: Calibration) -> int:
     if sum(calibration.overall.table):
         return PASS
     return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
+
+
+def cases(settings: Settings, output: str) -> Iterator[str]:
+    """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
+
+    No key is needed, and nothing is asked. Raises ConfigError.
+    """
+    session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
+    hide = session.prepared.hide
+    texts = (json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) for call in calls(session.prepared.plan.jobs))
+    # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
+    lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
+    if not output:
+        return lines
+    for failure in write_documents({output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged).values():
+        raise ConfigError.at(failure, None, "name another file")
+    return iter(())

@@ -1,4 +1,4 @@
-"""Labelled outputs: lines in which a person says whether an assertion of a case holds, and what of the config each is about."""
+"""Labelled outputs: lines in which a person says whether an assertion of a case holds; some are sentinels, asked in a gate."""
 
 from __future__ import annotations
 
@@ -41,14 +41,11 @@ def _answered(output: str) -> str:
 
 
 class Label(BaseModel):
-    """One line: whether ``output``, as an answer to the case with that description and those variables, passes.
-
-    ``description`` is None where the line tells the case by its variables alone.
-    """
+    """One line: whether ``output``, as an answer to the case with that description and those variables, passes."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    description: str | None = None
+    description: str | None = None  # None where the line tells the case by its variables alone
     assertion: str
     output: Annotated[str, AfterValidator(_answered)]
     label: Literal["pass", "fail"]
@@ -76,13 +73,6 @@ def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
         return [], list(e.mistakes)
 
 
-def agreement(content: bytes, name: str) -> float | None:
-    """The share of labels that the grader agreed with, where the first line of a file says it."""
-    rows, _ = document.readable_lines(content, name)
-    share = rows[0].get("agreement") if rows else None
-    return share if isinstance(share, float) or type(share) is int else None
-
-
 def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
     rows, found = document.readable_lines(content, name)
@@ -108,14 +98,11 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A label with its case, which has the labelled output and the one assertion.
-
-    ``earlier`` is how often the same output was labelled before, so that no ask repeats another's request.
-    """
+    """A label with its case, which has the labelled output and the one assertion."""
 
     label: Label
     case: Case
-    earlier: int = 0
+    earlier: int = 0  # how often the same output was labelled before, so that no ask repeats another's request
 
 
 def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tuple[list[Located], list[Selected], list[Mistake]]:
@@ -125,24 +112,18 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
     """
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
     for number, located in enumerate(suites):
-        for case in located.suite.cases:
-            named[case.description].append((number, case))
-            named[None].append((number, case))
+        for own in located.suite.cases:
+            named[own.description].append((number, own))
+            named[None].append((number, own))
     found: dict[int, list[Selected]] = defaultdict(list)
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
     wrong: list[Mistake] = []
     known = {name for _, case in named[None] for it in _each(case.assertions) for name in (it.type, it.metric) if name}
     for label in labels:
+        case: Case | None = None
         try:
             number, case = _case(label, named[label.description])
-        except ConfigError as e:
-            wrong += e.mistakes
-            if known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
-                cure = suggest(label.assertion, known) or "name one by its type or metric"
-                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
-            continue
-        try:
             assertion = _assertion(case, label)
             chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
             first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
@@ -153,6 +134,9 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
             outputs[label.output] += 1
         except ConfigError as e:
             wrong += e.mistakes
+            if case is None and known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
+                cure = suggest(label.assertion, known) or "name one by its type or metric"
+                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
     planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
     return planned, [selected for number in range(len(suites)) for selected in found[number]], wrong
 
@@ -192,12 +176,9 @@ def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
 
 def _fits(case: Case, label: Label) -> bool:
     """Whether the case has the label's variables; of a variable with several values, one of them."""
-    for name, value in label.vars.items():
-        own = case.vars.get(name)
-        several = own if isinstance(own, list) and case.options.expand_vars else ()
-        if name not in case.vars or (value != own and value not in several):
-            return False
-    return True
+    several = {name: own for name, own in case.vars.items() if isinstance(own, list) and case.options.expand_vars}
+    given = label.vars.items()
+    return all(name in case.vars and (value == case.vars[name] or value in several.get(name, ())) for name, value in given)
 
 
 def _assertion(case: Case, label: Label) -> Assertion:
@@ -269,14 +250,15 @@ def with_sentinels(planned: Plan, suites: Sequence[Located], settings: Settings,
         if base and unfit:
             notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"))
         wrong += [] if base else [it for it in unfit if it not in wrong]
-        share = file.agreement if file.agreement is not None else agreement(file.content, file.name)
+        lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
+        if share is None and lines:  # what the grader agreed with, where the first line of the file says it
+            measured = lines[0].get("agreement")
+            share = measured if isinstance(measured, float) or type(measured) is int else None
         shares.append(1 - group[0].suite.policy.noise if share is None else share)
     if wrong:
         raise ConfigError(*wrong)
-    always = bool(settings.history_out and settings.environment.is_trusted) or bool(
-        settings.auto and settings.environment.is_default_branch
-    )
-    sentinels = Sentinels(tuple(found), min(shares), always) if found else None
+    writes_history, on_default = settings.history_out and settings.environment.is_trusted, settings.environment.is_default_branch
+    sentinels = Sentinels(tuple(found), min(shares), bool(writes_history or (settings.auto and on_default))) if found else None
     return replace(planned, sentinels=sentinels, notes=(*planned.notes, *notes))
 
 

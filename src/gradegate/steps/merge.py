@@ -16,18 +16,16 @@ from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.planning.identity import plan_digest
 from gradegate.planning.job import Plan
-from gradegate.replies.parts import FORMAT, PART, Damaged, Header, Line, Part, last_attempts, name_in, parts_in
-from gradegate.reporting.redact import conceal
+from gradegate.replies.parts import FORMAT, PART, Damaged, Header, Part, name_in, parts_in
 from gradegate.reporting.visible import one_line
-from gradegate.results.mapping import written
 from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Asked, Place, Portions, Rounds, by_job, owners
 from gradegate.running.rows import missing_row
-from gradegate.steps.book import AnswerRow, AsksRow, Book
+from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
 from gradegate.steps.preparation import Prepared
-from gradegate.values.account import AskedModel, BudgetReport, CacheReport, KeyUse
-from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.account import BudgetReport, CacheReport
+from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import many
 from gradegate.values.result import RunResult
 from gradegate.values.settings import Settings
@@ -44,24 +42,12 @@ def header(settings: Settings, plan: Plan, **more: Any) -> Header:
     return Header.model_validate({**own, **of_run, **more})
 
 
-class AccountRow(Line):
-    """The line before the last: how a shard's run went, and what it took beside its answers."""
-
-    account: Account
-    models: list[AskedModel]
-    keys: list[KeyUse]
-    hidden: list[str]
-
-    @classmethod
-    def line_of(cls, account: Account, prepared: Prepared) -> str:
-        """Its line."""
-        plan, shown = prepared.shown_plan, replace(account, problems=conceal(account.problems, prepared.hide))
-        return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
-
-
 @dataclass
 class Collected:
-    """The parts of a folder. ``problems`` name what is missing, or of no use; ``lacking`` say why, by shard."""
+    """The parts of a folder: of every shard its last attempt. ``problems`` name what is missing, or of no use; ``lacking`` say why.
+
+    What cannot be used counts as missing: no decision about the rest can then be green.
+    """
 
     folder: Path
     of: int
@@ -91,7 +77,10 @@ class Collected:
         """Take the parts of a round; each wholly, or not at all."""
         again = f" (round {round_})" if round_ > 1 else ""
         used = []
-        for shard, latest in last_attempts(parts, self.of, round_):
+        for shard in range(1, self.of + 1):
+            own = [part for part in parts if (part.header.round, part.header.shard) == (round_, shard)]
+            last = max((part.header.attempt for part in own), default=0)
+            latest = [part for part in own if part.header.attempt == last]  # one, unless something is wrong
             who = f"shard {shard}/{self.of}"
             if len(latest) > 1:
                 names = " and ".join(name_in(self.folder, part) for part in latest)
@@ -116,24 +105,20 @@ class Collected:
                 planned = [index for index, owner in self.owners.items() if owner == shard]
                 places = {(index, repeat) for index in planned for repeat in range(self.book.plan.jobs[index].repeats)}
                 record = part.read(AnswerRow, partial(found.add_answer, planned=places, whose=who), AccountRow)
-                _check_whole(found, planned, who)
+                rounds, rows = Rounds(found.plan, lambda _: {}), by_job((place, it.row) for place, it in found.asked.items())
+                jobs = [(index, found.plan.jobs[index], rows.get(index, ())) for index in planned]
+                if lacking := sum(rounds.more(index, made) if job.needs else job.repeats - len(made) for index, job, made in jobs):
+                    raise Damaged(f"it has {len(found.asked):,} of the {len(found.asked) + lacking:,} answers of {who}")
         except Damaged as e:
             self._lack(shard, f"{name_in(self.folder, part)}: {e}", f"{who} has no part that can be used: ")
             return []
-        self.book.add(found)
+        self.book.asked |= found.asked
+        self.book.rows += found.rows
+        self.book.again |= found.again
         self.accounts[part.header.round, shard] = record
         if record.account.stopped:
             self.problems.append(one_line(f"{who} was {record.account.stopped} before it ended", _LONGEST))
         return [part.footer.sha256]
-
-
-def _check_whole(found: Book, planned: Sequence[int], who: str) -> None:
-    """Raises Damaged where answers to these jobs are missing."""
-    rounds, rows = Rounds(found.plan, lambda _: {}), by_job((place, it.row) for place, it in found.asked.items())
-    jobs = [(index, found.plan.jobs[index], rows.get(index, ())) for index in planned]
-    lacking = sum(rounds.more(index, made) if job.needs else job.repeats - len(made) for index, job, made in jobs)
-    if lacking:
-        raise Damaged(f"it has {len(found.asked):,} of the {len(found.asked) + lacking:,} answers of {who}")
 
 
 def collect(folder: Path, plan: Plan, own: Header) -> Collected:
@@ -165,14 +150,16 @@ class Merged:
     opened: dict[Place, list[int]]
 
 
-def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
-    """Put the parts together. What no part has is an ERROR that names its shard."""
-    plan, book, limits = prepared.plan, collected.book, prepared.client.budget.limits
+def merged(prepared: Prepared, settings: Settings) -> Merged:
+    """Put the parts together. What no part has is an ERROR that names its shard. Raises ConfigError."""
+    plan, limits = prepared.plan, prepared.client.budget.limits
+    collected = collect(settings.cwd / settings.merge, plan, header(settings, plan))
+    book = collected.book
     rounds, said = Rounds(plan, collected.take), frozenset(book.again)
-    gathered = Gathered.of(plan, Askable(plan), reask, rounds.answers(), rounds, book.play)
+    gathered = Gathered.of(plan, Askable(plan), settings.reask, rounds.answers(), rounds, book.play)
     confirming = gathered.confirming
     confirming.run(Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else "")
-    account = _account(collected, limits, _unneeded(collected, {*confirming.places}))
+    account = _account(collected, limits, {*confirming.places})
     used_up = _used_up(limits if book.is_open else NO_LIMITS, account)
     opened: dict[Place, list[int]] = {}
     for place, position in sorted(_wanted(gathered, collected)) if book.is_open and not used_up else ():
@@ -220,7 +207,10 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     places = gathered.confirming.places
-    wanted = {(places[number], it) for number, it in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END))}
+    # So many failures, in whole waves, that noise alone makes more of them in one run of a thousand.
+    most = bisect_left(range(askable.grades), True, key=lambda number: tail(number + 1, askable.grades, noise) < _SURE)
+    spare = max(-(-most // LEAST) * LEAST, MOST_TO_END)
+    wanted = {(places[number], it) for number, it in gathered.confirming.round(spare)}
     cases = {index for (index, _), _ in wanted if jobs[index].needs}  # whose other runs nobody waits for either
     others = ((place, asked) for place, asked in collected.book.asked.items() if place[0] in cases)
     return wanted | {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
@@ -236,27 +226,17 @@ def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
             yield AnswerRow.line_of(other, asked[other], jobs[index + 1], prepared.hide)
 
 
-def likely(grades: int, noise: float) -> int:
-    """So many failures, in whole waves, that noise alone makes more of them in one run of a thousand."""
-    most = bisect_left(range(grades), True, key=lambda number: tail(number + 1, grades, noise) < _SURE)
-    return -(-most // LEAST) * LEAST
-
-
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _unneeded(collected: Collected, made: set[Place]) -> tuple[Usage, Usage]:
-    """What target and graders took for asks that no rule needed, and for runs that no case did."""
-    book, jobs = collected.book, collected.book.plan.jobs
-    runs = [asked.row for place, asked in book.asked.items() if place not in made and not jobs[place[0]].of_base]
-    grades = (grade for row in runs for grade in row.grades)
-    asks = (ask for _, asks in book.again.values() for ask in asks)
-    target = sum((usage for row in book.rows for usage in row.usages), sum((row.usage for row in runs), NO_USAGE))
-    return target, sum((it.usage for several in (grades, asks) for it in several), NO_USAGE)
-
-
-def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]) -> Account:
+def _account(collected: Collected, limits: Limits, made: set[Place]) -> Account:
     """The accounts of all shards as one: rounds follow one another, and the shards of a round run at the same time."""
+    book, jobs = collected.book, collected.book.plan.jobs
+    # What target and graders took for asks that no rule needed, and for runs that no case did.
+    runs = [asked.row for place, asked in book.asked.items() if place not in made and not jobs[place[0]].of_base]
+    asks = [*(grade for row in runs for grade in row.grades), *(ask for _, asks in book.again.values() for ask in asks)]
+    target = sum((usage for row in book.rows for usage in row.usages), sum((row.usage for row in runs), NO_USAGE))
+    graders = sum((it.usage for it in asks), NO_USAGE)
     accounts = [record.account for record in collected.accounts.values()]
     longest: dict[int, float] = {}
     for (round_, _), record in collected.accounts.items():
@@ -267,7 +247,7 @@ def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest.values()),
-        lost=(sum((it.lost[0] for it in accounts), unneeded[0]), sum((it.lost[1] for it in accounts), unneeded[1])),
+        lost=(sum((it.lost[0] for it in accounts), target), sum((it.lost[1] for it in accounts), graders)),
         budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
         cache=replace(CacheReport(*map(sum, zip(*map(astuple, caches), strict=True))), oldest=oldest) if caches else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradegate.access.hiding import Hide, redactor
-from gradegate.base.checkout import Base
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
 from gradegate.planning.job import Plan
@@ -41,21 +40,17 @@ class UnplannableError(ConfigError):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
-
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read,
-    ``named`` the absolute paths by which they were named, and ``searched`` the folders that patterns looked into.
-    """
+    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan
     client: Client
     secrets: Secrets
-    hide: Hide
-    seal: Hide
-    inputs: frozenset[Path]
+    hide: Hide  # in values, before a report is made of them
+    seal: Hide  # in finished documents
+    inputs: frozenset[Path]  # the files that were read
     changes: GateChanges = NO_CHANGES
-    named: frozenset[Path] = frozenset()
-    searched: frozenset[Path] = frozenset()
+    named: frozenset[Path] = frozenset()  # the absolute paths by which they were named
+    searched: frozenset[Path] = frozenset()  # the folders that patterns looked into
 
     def unseen(self, healthy: bool = True) -> list[str]:
         """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
@@ -80,34 +75,30 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     suites: list[Located] = []
     try:
         suites += load(settings)
-        return _prepared(settings, choose(suites), base, choose is not list)
+        chosen, apart = choose(suites), choose is not list  # `apart`: the cases are not those that the rules are about
+        client = build_client(settings, chosen)
+        try:
+            own, answers = planned_with_answers(chosen, settings, client)
+        except ConfigError as e:
+            raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
+        planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, chosen)
+        if not apart:
+            planned = with_powers(with_sentinels(planned, chosen, settings, client, base))
+        secrets = secrets_of(settings, chosen, (use.name for use in planned.keys))
+        hide = redactor({*secrets.values, *(base.secrets if base else ())})
+        changes = at_door(conceal(changes_of(base, own, chosen, settings), hide), settings.inputs) if base else NO_CHANGES
+        planned = replace(planned, notes=at_door(planned.notes, settings.inputs))
+        seal = redactor(secrets.environment.values(), short=False)
+        inputs = frozenset(path for located in chosen for path in located.workspace.opened) | answers
+        inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
+        inputs |= {settings.again.file} if settings.again else set()
+        sought = inputs.union(*(located.workspace.named for located in chosen))
+        searched = frozenset[Path]().union(*(located.workspace.folders for located in chosen))
+        return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
     except ConfigError as e:
         begin()
         values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
-
-
-def _prepared(settings: Settings, suites: list[Located], base: Base | None, apart: bool) -> Prepared:
-    """``apart``: the cases are not those that the rules are about."""
-    client = build_client(settings, suites)
-    try:
-        own, answers = planned_with_answers(suites, settings, client)
-    except ConfigError as e:
-        raise ConfigError(*e.mistakes, *([] if apart else mistakes(suites))) from e
-    planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, suites)
-    if not apart:
-        planned = with_powers(with_sentinels(planned, suites, settings, client, base))
-    secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
-    hide = redactor({*secrets.values, *(base.secrets if base else ())})
-    changes = at_door(conceal(changes_of(base, own, suites, settings), hide), settings.inputs) if base else NO_CHANGES
-    planned = replace(planned, notes=at_door(planned.notes, settings.inputs))
-    seal = redactor(secrets.environment.values(), short=False)
-    inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
-    inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
-    inputs |= {settings.again.file} if settings.again else set()
-    sought = inputs.union(*(located.workspace.named for located in suites))
-    searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
-    return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
 
 
 # --- without keys ---------------------------------------------------------------------------------------------

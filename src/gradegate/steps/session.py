@@ -88,16 +88,6 @@ class Session:
             if replies:
                 replies.close()
 
-    def decide(self, progress: Progress, approve: Approve, ask: Ask) -> Decision:
-        """The plan run and decided, with what a person approved of, and without secrets."""
-        changes = _approved(self.prepared.changes, approve)
-        rows = self.rows(self.prepared, progress, ask)
-        return decide(rows, conceal(self.prepared.plan.policies, self.prepared.hide), changes)
-
-    def history(self, run: RunResult) -> Document:
-        """The history with what the run adds."""
-        return Document(Sink.FILE, map(self.prepared.seal, Histories(self.prepared.plan).lines(run)))
-
     def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names."""
         with progress(prepared.plan.answers, prepared.unseen(healthy=False)) as watch:
@@ -107,15 +97,12 @@ class Session:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not.
-
-    ``seal`` hides what no text that leaves may hold.
-    """
+    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
-    seal: Hide
+    seal: Hide  # of what no text that leaves may hold
     files: frozenset[str] = frozenset()
     history: Iterable[str] = ()  # the lines of a history with this run, made when they are written
 
@@ -141,16 +128,20 @@ def deliver(
     check_outputs(settings.outputs)
     kept = [settings.history_out] if settings.history_out and settings.environment.is_trusted else []
     session = Session.begin(settings, (*settings.outputs, *kept), spare)
-    digests = session.prepared.plan.digests
+    prepared, plan = session.prepared, session.prepared.plan
     if session.spared:
-        decision = unasked(GateOutcome.PASS, session.spared, settings, digests)
+        decision = unasked(GateOutcome.PASS, session.spared, settings, plan.digests)
     elif absent := session.wait():
-        decision = unasked(GateOutcome.INCONCLUSIVE, absent, settings, digests)
+        decision = unasked(GateOutcome.INCONCLUSIVE, absent, settings, plan.digests)
     else:
-        decision = session.decide(progress, approve, ask)
+        changes = _approved(prepared.changes, approve)
+        decision = decide(session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes)
     where = {path: place for path, place in session.where.items() if path not in kept}
-    delivered = _delivered(where, decision, names, links, session.prepared.seal)
-    history = partial(session.history, decision.run)
+    delivered = _delivered(where, decision, names, links, prepared.seal)
+
+    def history() -> Document:
+        return Document(Sink.FILE, map(prepared.seal, Histories(plan).lines(decision.run)))
+
     failures = delivered.failures | write_documents(dict.fromkeys(kept, history), session.where, unchanged)
     return replace(delivered, failures=failures, history=history().parts)
 

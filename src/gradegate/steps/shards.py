@@ -19,8 +19,8 @@ from gradegate.running.conclusion import Account
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import owners
 from gradegate.running.run import Run, Watch
-from gradegate.steps.book import AnswerRow, AsksRow, Book
-from gradegate.steps.merge import MOST, AccountRow, Merged, collect, header, merged, open_rows
+from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
+from gradegate.steps.merge import MOST, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
 from gradegate.values.figures import many
@@ -72,8 +72,11 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     if session.spared:
         return Written(f"{shard}: nothing to check: {session.spared}")
     head = header(settings, session.prepared.plan, round=round_, basis=basis, attempt=attempt)
-    if before and (wrong := _unlike(before, head)):
-        raise _unusable(wrong, settings)
+    if before:
+        number_differs = f"it is for {before.of} shards, not {of}" if before.of != of else ""
+        unlike = before.unlike(head) if before.gradegate == OPEN else "it is a part, and names no open failures"
+        if wrong := unlike or number_differs:
+            raise _unusable(wrong, settings)
     if unasked := session.wait():
         # A part all the same: without any, the merge could not tell it from a shard that was given no keys.
         head = head.model_copy(update={"unasked": unasked})
@@ -129,13 +132,6 @@ def _unusable(why: str, settings: Settings) -> ConfigError:
     return ConfigError.at(one_line(why, 300), Origin(settings.open), _ROUND)
 
 
-def _unlike(before: Header, own: Header) -> str:
-    """Why open failures are of another run; an empty string where they are of one's own."""
-    if before.gradegate != OPEN:
-        return "it is a part, and names no open failures"
-    return before.unlike(own) or (f"it is for {before.of} shards, not {own.of}" if before.of != own.of else "")
-
-
 # --- a merge --------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +142,7 @@ def of_merge(settings: Settings) -> Settings:
 
 def answered_by_parts(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, as the parts of all shards have it; no model is asked. Raises ConfigError."""
-    return _merged(prepared, settings).run
+    return merged(prepared, settings).run
 
 
 def name_open(settings: Settings, spare: Spare = needed) -> Written:
@@ -154,7 +150,7 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     session = Session.begin(of_merge(settings), [settings.open], spare)
     if session.spared:
         return Written(f"nothing to check: {session.spared}")
-    found = session.evaluate(partial(_merged, session.prepared, settings))
+    found = session.evaluate(partial(merged, session.prepared, settings))
     failures, parts = sum(map(len, found.opened.values())), found.parts
     problems = tuple(map(session.prepared.hide, parts.problems[:MOST]))
     if failures:
@@ -167,8 +163,3 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
         what = f"{settings.open} could not be written: {e.strerror or e}"
         return Written("", code=INCONCLUSIVE, problems=(*problems, what))
     return Written("nothing to re-ask", problems=problems)
-
-
-def _merged(prepared: Prepared, settings: Settings) -> Merged:
-    parts = collect(settings.cwd / settings.merge, prepared.plan, header(settings, prepared.plan))
-    return merged(prepared, parts, settings.reask)
