@@ -97,7 +97,7 @@ def test_a_door_without_an_option_says_why():
 
 
 def test_a_command_has_the_options_of_the_table_and_no_other():
-    known = {name for names in (*flags.NO_EFFECT, *flags.REFUSED) for name in names}
+    known = {name for kind in ("no_effect", "refused") for names, _, _ in flags.of_promptfoo(kind) for name in names}
     own = {"cases": {"-o", "--output"}, "validate": {"--without-keys"}}
     for command in ("run", "merge", "validate", "cases", "calibrate"):
         found = {flag for action in parsers()[command]._actions for flag in action.option_strings}

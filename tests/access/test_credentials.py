@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from gradegate.access.encodings import Traces
 from gradegate.access.environment import sounds_secret
+from gradegate.access.hiding import Traces
 from gradegate.access.hosts import Vendor as Vendors
 from gradegate.asking.provider import PROVIDERS
 from support import clouds

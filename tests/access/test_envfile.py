@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.access.envfile import parse, with_files
+from gradegate.access.environment import variables_of, with_files
 from gradegate.errors import ConfigError
 from support.each import table
 
@@ -16,12 +16,12 @@ READ = table(__file__, "READ")
 
 @pytest.mark.parametrize(("text", "variables"), READ)
 def test_a_file_is_read_as_dotenv_reads_it(text, variables):
-    assert parse(text, ".env") == variables
+    assert variables_of(text, ".env") == variables
 
 
 def test_every_line_that_is_no_variable_is_a_mistake_with_its_line():
     with pytest.raises(ConfigError) as caught:
-        parse("A=1\nnonsense\nB=2\n=3\nC: yaml\nD=`x`\n", ".env")
+        variables_of("A=1\nnonsense\nB=2\n=3\nC: yaml\nD=`x`\n", ".env")
     assert [str(mistake) for mistake in caught.value.mistakes] == [
         ".env:2: the line does not set a variable -> write NAME=value",
         ".env:4: the line does not set a variable -> write NAME=value",
@@ -33,7 +33,7 @@ def test_every_line_that_is_no_variable_is_a_mistake_with_its_line():
 @given(st.text("Aa=:'\"`# \n\\$x1"))
 def test_any_text_is_read_or_refused(text):
     try:
-        assert isinstance(parse(text, ".env"), dict)
+        assert isinstance(variables_of(text, ".env"), dict)
     except ConfigError as e:
         assert e.mistakes  # noqa: PT017
 

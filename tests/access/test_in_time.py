@@ -4,9 +4,8 @@ import time
 
 import pytest
 
-from gradegate.access.environment import passwords
+from gradegate.access.environment import passwords, secrets_in
 from gradegate.access.hiding import redactor
-from gradegate.access.literals import secrets_in
 
 pytestmark = pytest.mark.slow
 HIDE = redactor(["sk-canary-4f9A+/z0", "postgres://u:pw-canary-77@h/x", "hunter2"])

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gradegate.files.lines import at_line
+from gradegate.files.document import at_line
 from gradegate.recording.answer import SHAPES
 from gradegate.recording.read import read
 from gradegate.values.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.access.network import gateway_of, is_loopback, unreachable
+from gradegate.access.hosts import gateway_of, is_loopback, unreachable
 from gradegate.asking.ready import Ready, read, wait
 from gradegate.errors import ConfigError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
-from gradegate.base.baseline import stored
+from gradegate.base.checkout import stored
 from gradegate.errors import ConfigError
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links

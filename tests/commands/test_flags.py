@@ -12,19 +12,18 @@ test_a_scene = scenes(__file__)
 CONFIG = table(__file__, "base")["config"]
 
 
-@pytest.mark.parametrize("names", flags.NO_EFFECT, ids=" ".join)
-def test_options_without_effect_are_accepted_with_a_note(gate, names):
-    count, why = flags.NO_EFFECT[names]
+@pytest.mark.parametrize(("names", "count", "why"), [*flags.of_promptfoo("no_effect")])
+def test_options_without_effect_are_accepted_with_a_note(gate, names, count, why):
     for name in names:
         ran = gate(CONFIG, name, *["x"] * count)
         assert ran.code == 0
         assert f"{name} has no effect: {why}" in ran.err
 
 
-@pytest.mark.parametrize("names", flags.REFUSED, ids=" ".join)
-def test_options_that_no_gate_has_are_mistakes_that_name_the_way(gate, names):
+@pytest.mark.parametrize(("names", "count", "way"), [*flags.of_promptfoo("refused")])
+def test_options_that_no_gate_has_are_mistakes_that_name_the_way(gate, names, count, way):
     for name in names:
-        assert f"{name} of promptfoo is not an option here -> {flags.REFUSED[names][1]}" in mistakes(gate(CONFIG, name))
+        assert f"{name} of promptfoo is not an option here -> {way}" in mistakes(gate(CONFIG, name))
 
 
 # `promptfoo eval --help` of 0.123.1, written down by hand.

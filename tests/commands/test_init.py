@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.commands.choices import Choices, check
-from gradegate.commands.starter_files import Ground, check_place, files
+from gradegate.commands.starter_files import files, ground
 from gradegate.configs.keys import ConfigKeys
 from gradegate.errors import ConfigError
 from support.each import table
@@ -221,8 +221,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
     root = Path("/repository").resolve()
     try:
         check(choices)
-        where = Ground(root, root, PurePosixPath(name).parts)
-        check_place(where)
+        where = ground(root, name)
     except ConfigError:
         return
     made = {place.path: text for place, text in files(choices, where, ((), ("KEY",))).items()}

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from gradegate.commands.choices import Choices
-from gradegate.commands.questions import completed
+from gradegate.commands.choices import Choices, completed
 from gradegate.errors import ConfigError
 from support.each import each, table
 

@@ -102,7 +102,7 @@ def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(ne
 
 
 def test_the_gateway_that_a_message_names_is_the_runner(networks: Networks) -> None:
-    code = "from pathlib import Path; from gradegate.access.network import gateway_of; print(gateway_of(Path('/proc/net/route')))"
+    code = "from pathlib import Path; from gradegate.access.hosts import gateway_of; print(gateway_of(Path('/proc/net/route')))"
     command = ["ip", "netns", "exec", networks.container, sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == GATEWAY
     assert Path("/proc/net/route").exists()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.deciding.blame import blamed
-from gradegate.deciding.gate import decide
+from gradegate.deciding.gate import blamed, decide
 from gradegate.values.changes import ChangeKind, GateChange, GateChanges
 from gradegate.values.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.values.suite import Policy, Rule, Select

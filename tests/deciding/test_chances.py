@@ -9,20 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.deciding.chances import (
-    Crossed,
-    Lead,
-    corrected,
-    expected_reasks,
-    flips,
-    kappa,
-    lead,
-    most_reasks,
-    tail,
-    upper_bound,
-    wilson,
-    wrong_fail,
-)
+from gradegate.deciding.chances import Crossed, Lead, corrected, expected_reasks, flips, kappa, lead, tail, upper_bound, wilson, wrong_fail
 from gradegate.deciding.votes import noisier
 from support.each import each
 
@@ -160,4 +147,3 @@ def test_flips(vector):
 def test_reasks():
     assert expected_reasks(100, 0.1) == 25
     assert expected_reasks(100, 0) == 0
-    assert most_reasks(100, 5) == 1400

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.deciding.chances import Lead
-from gradegate.deciding.history import MOST_RUNS, Counted, Prior, count, cut, factor_chances, mean_share
-from gradegate.deciding.votes import Standing, standing
+from gradegate.deciding.votes import MOST_RUNS, Counted, Prior, Standing, count, cut, factor_chances, mean_share, standing
 from gradegate.values.history import PastRun
 from gradegate.values.result import Outcome
 from support.each import each

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.deciding import sentinels
+from gradegate.deciding import agreement
 from gradegate.values.account import SentinelAsk
 from gradegate.values.result import Outcome
 
@@ -18,7 +18,7 @@ OUTCOMES = {"met": Outcome.PASS, "missed": Outcome.FAIL, "error": Outcome.ERROR}
 def test_a_grader_that_agrees_with_too_few_has_moved() -> None:
     for it in VECTORS["sentinel"]:
         asks = [SentinelAsk("m", False, number >= it["agree"]) for number in range(it["verdicts"])]
-        found = sentinels.report([*asks, SentinelAsk("m", True, None)], it["agreement"])
+        found = agreement.report([*asks, SentinelAsk("m", True, None)], it["agreement"])
         assert found is not None
         assert (found.verdicts, found.agree, found.p, found.moved) == (
             it["verdicts"],
@@ -31,13 +31,13 @@ def test_a_grader_that_agrees_with_too_few_has_moved() -> None:
 
 def test_what_a_rule_comes_to_where_a_grader_has_moved() -> None:
     for it in VECTORS["sentinel_rule"]:
-        found = sentinels.standing(OUTCOMES[it["rule"]], it["moved"], it["fail_labels_passed"])
+        found = agreement.standing(OUTCOMES[it["rule"]], it["moved"], it["fail_labels_passed"])
         assert found is OUTCOMES[it["outcome"]], it
-    assert sentinels.standing(Outcome.PASS, True, 1) is Outcome.ERROR
-    assert sentinels.standing(Outcome.PASS, False, 1) is Outcome.PASS
+    assert agreement.standing(Outcome.PASS, True, 1) is Outcome.ERROR
+    assert agreement.standing(Outcome.PASS, False, 1) is Outcome.PASS
 
 
 def test_graders_are_tested_apart_and_from_five_verdicts_on() -> None:
-    found = sentinels.report([SentinelAsk("a", True, False)] * 4 + [SentinelAsk("b", True, True)] * 5, 0.95)
+    found = agreement.report([SentinelAsk("a", True, False)] * 4 + [SentinelAsk("b", True, True)] * 5, 0.95)
     assert found is not None
     assert [(it.model, it.p, it.moved) for it in found.graders] == [("a", None, False), ("b", 1.0, False)]

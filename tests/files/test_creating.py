@@ -6,15 +6,14 @@ import sys
 import pytest
 
 from gradegate.errors import ConfigError
-from gradegate.files.creating import create
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place, create
 
 FULL = """
 import resource, signal, sys
 from pathlib import Path
 from gradegate.errors import ConfigError
-from gradegate.files.creating import create
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import create
+from gradegate.files.plain_files import Place
 root = Path(sys.argv[1])
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.files import gitobjects
-from gradegate.files.gitobjects import object_name, read_object
+from gradegate.files import checkout
+from gradegate.files.checkout import object_name, read_object
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "gc.auto=0"]
 
@@ -56,7 +56,7 @@ def test_an_object_that_is_damaged_forged_or_absent_is_not_had(tmp_path: Path) -
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitobjects, "LARGEST", 1000)
+    monkeypatch.setattr(checkout, "LARGEST", 1000)
     content = b"x" * 2000
     name = object_name("blob", content, 40)
     path = tmp_path / name[:2] / name[2:]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.files import jsonlines
+from gradegate.files import document
 from support.each import each
 
 ODD_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r"  # line ends for str.splitlines, and no line feed
@@ -19,7 +19,7 @@ _rows = st.dictionaries(st.text(st.characters(codec="utf-8") | st.sampled_from(O
 
 def refused(content: bytes) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        jsonlines.read(content, "x.jsonl")
+        document.read_lines(content, "x.jsonl")
     return [str(mistake) for mistake in caught.value.mistakes]
 
 
@@ -27,7 +27,7 @@ def refused(content: bytes) -> list[str]:
 def test_objects_read_back_as_they_were(rows: list[dict], end: str, escaped: bool, marked: bool):
     text = "".join(json.dumps(row, ensure_ascii=escaped) + end for row in rows)
     content = text.encode("utf-8-sig" if marked else "utf-8")
-    read = jsonlines.read(content, "x.jsonl")
+    read = document.read_lines(content, "x.jsonl")
     assert read == rows
     starts = end.count("\n")
     assert [row.line for row in read] == [1 + starts * number for number in range(len(rows))]
@@ -36,13 +36,13 @@ def test_objects_read_back_as_they_were(rows: list[dict], end: str, escaped: boo
 @each("character", [*ODD_ENDS[:5], "\t"])
 def test_only_a_line_feed_ends_a_line(character: str):
     content = f'{{"a": "x{character}y"}}\n{{"b": 1}}'.encode()
-    assert jsonlines.read(content, "x.jsonl") == [{"a": f"x{character}y"}, {"b": 1}]
+    assert document.read_lines(content, "x.jsonl") == [{"a": f"x{character}y"}, {"b": 1}]
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_with_a_line(content: bytes):
     try:
-        read = jsonlines.read(content, "x.jsonl")
+        read = document.read_lines(content, "x.jsonl")
     except ConfigError as e:
         assert all(mistake.origin.line for mistake in e.mistakes)  # noqa: PT017  # either is fine
     else:
@@ -79,7 +79,7 @@ def test_every_mistake_is_said():
 
 def test_nesting_up_to_the_limit_is_read():
     deep = b'{"a": ' + b"[" * 63 + b"]" * 63 + b"}"
-    assert jsonlines.read(deep, "x.jsonl")
+    assert document.read_lines(deep, "x.jsonl")
 
 
 # --- in configs -----------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.files import pattern
-from gradegate.files.pattern import TooMany, matches, split
+from gradegate.files import workspace
+from gradegate.files.workspace import TooMany, matches, split
 from support.each import each, table
 
 
@@ -48,7 +48,7 @@ def test_the_folder_before_a_pattern_is_told():
 
 
 def test_links_round_and_round_come_to_an_end(tree, monkeypatch):
-    monkeypatch.setattr(pattern, "MAX_ENTRIES", 300)
+    monkeypatch.setattr(workspace, "MAX_ENTRIES", 300)
     for number in range(5):
         (tree / f"loop{number}").symlink_to(tree)
     with pytest.raises(TooMany, match="looks at more than 300"):
@@ -56,7 +56,7 @@ def test_links_round_and_round_come_to_an_end(tree, monkeypatch):
 
 
 def test_too_many_matches_are_refused(tree, monkeypatch):
-    monkeypatch.setattr(pattern, "MAX_MATCHES", 2)
+    monkeypatch.setattr(workspace, "MAX_MATCHES", 2)
     with pytest.raises(TooMany, match="matches more than 2"):
         matches(tree, ("**", "*.yaml"))
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.files import document, refs
+from gradegate.files import document
 from support.each import each, table
 
 
 def read(text: str):
-    return refs.read(text.encode(), "c.yaml")
+    return document.resolved(text.encode(), "c.yaml")
 
 
 def test_a_reference_stands_for_what_it_leads_to_and_what_is_beside_it_wins():
@@ -73,7 +73,7 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
 def test_whatever_refers_to_whatever_it_ends(content):
     try:
-        filled = refs.read(document.to_json(content).encode(), "c.yaml")
+        filled = document.resolved(document.to_json(content).encode(), "c.yaml")
     except ConfigError:
         return
     assert "$ref" not in document.to_json(filled)

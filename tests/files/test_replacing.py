@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.plain_files import Place, replacing
 from support.each import table
 
 

@@ -11,8 +11,8 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
-from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
+from gradegate.reporting.visible import command
 from gradegate.values.conversation import Usage
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import ActionSettings, Settings

@@ -14,7 +14,7 @@ import pytest
 
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
-from gradegate.processes import keeper, pool, seclusion
+from gradegate.processes import keeper, permission, pool
 from gradegate.processes.permission import NO_LEAVE, Leave
 from gradegate.processes.pool import Failed
 from gradegate.processes.program import read
@@ -138,7 +138,7 @@ def test_what_code_leaves_where_everybody_may_write_is_removed(job: Job):
 def test_every_file_has_another_user_so_that_none_reaches_another(job: Job):
     pool.inline("1", ["", {}], "gate")
     other = pool.inline("__import__('os').getpid()", ["", {}], "gate")
-    assert pool.inline("__import__('os').getuid()", ["", {}], "gate") >= seclusion.FIRST
+    assert pool.inline("__import__('os').getuid()", ["", {}], "gate") >= permission.FIRST
     for attempt in (f"os.kill({other}, 9)", f"open('/proc/{other}/environ').read()", f"open('/proc/{other}/fd/4', 'w')"):
         with pytest.raises(Failed, match="PermissionError"):
             job.call(f"import os\ndef f(): {attempt}")

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.files import bounds
-from gradegate.files.jsonreader import DEEPEST
-from gradegate.files.lines import MAX_DEPTH
+from gradegate.files.document import DEEPEST, MAX_DEPTH
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
 MIB = bounds.MIB

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.claims import Holds, claims
+from gradegate.reporting.case_view import Holds, claims
 from gradegate.values.conversation import Turn
 from gradegate.values.result import Outcome
 from support import samples

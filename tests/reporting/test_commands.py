@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.reporting.commands import command, harmless
+from gradegate.reporting.visible import command, harmless
 from support.each import each, table
 
 # What the runner's comparison by culture does not see.

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.reporting.console import QUIET, WHOLE, Line, Tone, View, lines
-from gradegate.reporting.paint import coloured, say
+from gradegate.reporting.console import QUIET, WHOLE, Line, Tone, View, lines, say
+from gradegate.reporting.streams import coloured
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.suite import Note
 from support import samples, screens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.differences import Piece, difference
+from gradegate.reporting.case_view import Piece, difference
 from support.each import each
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "\n", "  ", "d."]), max_size=30).map(" ".join)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.charts import BAR, HEIGHT, WIDTH, histogram, shares
-from gradegate.reporting.distribution import Spread, spreads
+from gradegate.reporting.browser import BAR, HEIGHT, WIDTH, Spread, histogram, shares, spreads
 from gradegate.values.result import Outcome, RuleResult
 from gradegate.values.suite import Rule
 from support import samples

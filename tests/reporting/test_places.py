@@ -2,7 +2,7 @@ import pytest
 
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError
-from gradegate.reporting.places import check_inputs, places
+from gradegate.reporting.deliver import check_inputs, places
 from support.each import each
 
 

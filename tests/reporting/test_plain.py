@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.plain import outline, shown, spread
-from gradegate.results.jsonable import finite, plain
+from gradegate.reporting.visible import outline, shown, spread
+from gradegate.results.mapping import finite, plain
 from support.each import each
 
 VALUES = st.recursive(

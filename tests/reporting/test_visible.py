@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.visible import clip, one_line, visible
-from gradegate.results.jsonable import encodable
+from gradegate.results.mapping import encodable
 from support.each import each, table
 
 

@@ -129,7 +129,7 @@ def test_results_have_them_and_are_read_back() -> None:
         "file": CONFIG,
         "line": 21,
     }
-    assert reread(text.encode(), "results.json").changes.found == samples.CHANGES
+    assert reread(text.encode(), "results.json")[0].changes.found == samples.CHANGES
 
 
 @each("name", ["comment", "console", "junit", "html", "annotations"])

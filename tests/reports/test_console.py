@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gradegate.reporting.explain import explain_grade
+from gradegate.reporting.failing import explain_grade
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.result import Decision, GateOutcome
 from support import samples

@@ -18,8 +18,8 @@ from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
-from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.visible import command, harmless
 from gradegate.values.result import Decision
 from gradegate.values.settings import ActionSettings, Settings
 from support import samples

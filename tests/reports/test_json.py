@@ -7,8 +7,9 @@ from itertools import islice
 import jsonschema
 import pytest
 
+from gradegate.commands.schema import schema
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.results.shape import Results, results_schema
+from gradegate.results.shape import Results
 from gradegate.values.conversation import Usage
 from gradegate.values.result import Decision
 from support import samples
@@ -31,7 +32,7 @@ def refuse(word: str) -> None:
 def test_results_follow_their_schema(make: Callable[[], Decision]) -> None:
     text = written(make())
     data = json.loads(text, parse_constant=refuse)
-    jsonschema.Draft202012Validator(results_schema()).validate(data)
+    jsonschema.Draft202012Validator(json.loads(schema("results"))).validate(data)
     assert Results.model_validate_json(text).model_dump(mode="json") == data
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradegate.base.pairing import beside
 from gradegate.files import bounds
-from gradegate.files.regular import UnusableError as Unusable
+from gradegate.files.plain_files import UnusableError as Unusable
 from gradegate.results import file as recorded
 from gradegate.results.file import read_baseline
 from gradegate.values.result import Counterpart, Outcome

@@ -44,7 +44,7 @@ ODD = st.one_of(
 
 def told(content: bytes) -> None:
     try:
-        decision = reread(content, "results.json")
+        decision, _ = reread(content, "results.json")
     except ConfigError as e:
         said = str(e)
     else:

@@ -10,11 +10,10 @@ import yaml
 from gradegate.asking.provider import Provider
 from gradegate.deciding.chances import lead
 from gradegate.deciding.gate import decide
-from gradegate.deciding.history import Prior, count, cut, mean_share
-from gradegate.deciding.votes import Standing, standing
+from gradegate.deciding.votes import Prior, Standing, count, cut, mean_share, standing
 from gradegate.planning.plan import build_client
 from gradegate.running.histories import Histories
-from gradegate.running.run import run
+from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare
 from gradegate.values.conversation import Reply, Usage
 from gradegate.values.history import GradeRecord, History, PastRun
@@ -90,7 +89,7 @@ def test_the_cells(cell, tmp_path):
         plan = replace(judged(prepared.plan, judge), history=History("h"))
         known = Histories(plan)
         records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.of((n, 0)).values()}
-        found = run(replace(plan, history=History("h", records)), build_client(settings, ()), 0)
+        found = Run(replace(plan, history=History("h", records)), build_client(settings, ()), 0).result()
         decision = decide(found, plan.policies)
         ends.append(decision.outcome.value)
         asked += found.grader_usage.calls

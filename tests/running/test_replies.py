@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from gradegate.asking.finish import ended
 from gradegate.errors import ProviderError
-from gradegate.files import amounts
-from gradegate.files.bounds import MAX_BODY
-from gradegate.running import replies
-from gradegate.running.replies import is_blank
+from gradegate.files.bounds import MAX_BODY, READ
+from gradegate.running import transforms
+from gradegate.running.transforms import is_blank
 from gradegate.values.conversation import Reply
 from support.each import each, table
 
@@ -18,12 +17,12 @@ ENDS = table(__file__, "ends")
 
 @pytest.fixture(autouse=True)
 def anew():
-    amounts.start_anew()
+    READ.start_anew()
 
 
 @each("word", [*ENDS["whole"].split(), *ENDS["spelled"]])
 def test_known_words_end_an_answer_however_they_are_spelled(word):
-    replies.check(Reply("hi", finish_reason=word), "app")
+    transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @each(("word", "meant"), table(__file__, "words_have_one_meaning"))
@@ -34,26 +33,26 @@ def test_words_have_one_meaning(word, meant):
 @each("word", ENDS["filtered"].split())
 def test_a_filter_gives_no_answer(word):
     with pytest.raises(ProviderError, match="a content filter stopped the answer"):
-        replies.check(Reply("hi", finish_reason=word), "app")
+        transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @each("word", ENDS["broken"].split())
 def test_any_other_word_is_said_and_is_no_end(word):
     with pytest.raises(ProviderError, match=f"did not finish its answer .finish reason {word.lower()}"):
-        replies.check(Reply("hi", finish_reason=word), "app")
+        transforms.check(Reply("hi", finish_reason=word), "app")
 
 
 @each("text", ["", " \n", "\u3164", "\u2800", "\ufe0f", "\x1b[31m\x1b[0m"])
 def test_what_nobody_sees_is_no_answer_unless_it_calls_tools(text):
     with pytest.raises(ProviderError, match="empty text"):
-        replies.check(Reply(text), "app")
-    replies.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
+        transforms.check(Reply(text), "app")
+    transforms.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
 
 
 def test_one_answer_has_a_limit():
-    replies.check(Reply("x" * MAX_BODY), "app")
+    transforms.check(Reply("x" * MAX_BODY), "app")
     with pytest.raises(ProviderError, match="more than 4 Mi characters"):
-        replies.check(Reply("x" * (MAX_BODY + 1)), "app")
+        transforms.check(Reply("x" * (MAX_BODY + 1)), "app")
 
 
 @each(("text", "blank"), [*((it, True) for it in table(__file__, "blank")), *((it, False) for it in table(__file__, "seen"))])

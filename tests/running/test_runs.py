@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
-from gradegate.deciding.power import of_runs
+from gradegate.deciding.chances import of_runs
 from support.flips import BAD, GOOD, case_in, scripted_runs, suite_of_runs
 
 HISTORY = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())

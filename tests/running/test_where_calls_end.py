@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
-from gradegate.running.portions import Portions
+from gradegate.running.rounds import Portions
 from gradegate.values.suite import Limits
 from support import flips
 

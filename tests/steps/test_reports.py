@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradegate.deciding.agreement import Calibration, Judged
 from gradegate.errors import Origin
-from gradegate.steps.calibration_reports import as_json, console
+from gradegate.steps.calibration import as_json, console
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.result import Asserted, Grade, Outcome, RunResult
 from gradegate.values.suite import Note

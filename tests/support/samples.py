@@ -1,16 +1,18 @@
 """Decisions as a gate would hand them to the reports: one of each result, and one made of the oddest data."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gradegate.deciding.blame import blamed
+from gradegate.deciding.gate import blamed
 from gradegate.errors import Origin
-from gradegate.reporting.report import Links
+from gradegate.reporting.report import REPORTS, Links
 from gradegate.values.account import AskedModel, DerivedMetric
 from gradegate.values.changes import ChangeKind, GateChange, GateChanges
 from gradegate.values.conversation import Turn, Usage
-from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, cases_of
+from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote, cases_of
 from gradegate.values.suite import Note, Rule, Select
+from support.each import table
 
 CONFIG = "evals/capitals.yaml"
 LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")
@@ -18,11 +20,16 @@ TARGET = Usage(calls=5, prompt_tokens=210, completion_tokens=88, cost=0.00123, s
 GRADER = Usage(calls=6, prompt_tokens=1900, completion_tokens=240, unpriced=6, seconds=4.25, reasks=1)
 
 
-def grade(outcome: Outcome, kind: str = "factuality", line: int = 12, **options: object) -> Grade:
+def rendered(report: str, decision: Decision, links: Links = LINKS) -> str:
+    """What a report makes of a decision."""
+    return REPORTS.find(report).render(decision, links).text  # type: ignore[union-attr]
+
+
+def grade(outcome: Outcome | str, kind: str = "factuality", line: int = 12, suite: str = CONFIG, **options: object) -> Grade:
     """A grade of one assertion; ``value`` and ``blocking`` belong to the assertion, the rest to the grade."""
     own = {key: options.pop(key) for key in ("value", "blocking", "weight") if key in options}
-    assertion = Asserted(kind, origin=Origin(CONFIG, line), **own)  # type: ignore[arg-type]
-    return Grade(assertion, outcome, **options)  # type: ignore[arg-type]
+    assertion = Asserted(kind, origin=Origin(suite, line), **own)  # type: ignore[arg-type]
+    return Grade(assertion, Outcome(outcome), **options)  # type: ignore[arg-type]
 
 
 def row(description: str, outcome: Outcome, *grades: Grade, **options: object) -> Row:
@@ -44,73 +51,28 @@ def row(description: str, outcome: Outcome, *grades: Grade, **options: object) -
     return Row(**given)  # type: ignore[arg-type]
 
 
-def passing() -> Row:
-    """Every assertion passed."""
-    good = grade(Outcome.PASS, value="Sacramento is the capital of California", score=1.0, reason="Category C: agrees.")
-    return row("California", Outcome.PASS, good)
+def grades(written: Iterable[dict], suite: str = CONFIG) -> list[Grade]:
+    """Grades as a table has them: values of their own are mappings, and lists of their members."""
+    kinds = {"usage": lambda it: Usage(**it), "votes": lambda it: tuple(Vote(Outcome(word), *more) for word, *more in it)}
+    return [grade(**{"suite": suite, **it, **{key: make(it[key]) for key, make in kinds.items() if key in it}}) for it in written]
 
 
-def failing() -> Row:
-    """A wrong answer, in the grader's words."""
-    wrong = grade(
-        Outcome.FAIL,
-        line=21,
-        value="Albany is the capital city of New York state",
-        score=0.0,
-        reason="The answer names New York City as the capital, while the reference says that it is Albany (category D).",
-        evidence={"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},
-        threshold=0.5,
-    )
-    return row(
-        "New York",
-        Outcome.FAIL,
-        wrong,
-        vars={"state": "New York"},
-        prompt="What is the capital of New York?",
-        output="The capital of New York is New York City, the largest city of the United States.",
-        origin=Origin(CONFIG, 18),
-    )
+def sample(name: str, **more: object) -> Row:
+    """An answer as samples.yaml has it."""
+    about = {**table(__file__, name), **more}
+    origin = Origin(CONFIG, about.pop("line", 10))
+    return row(about.pop("description"), Outcome(about.pop("outcome")), *grades(about.pop("grades")), origin=origin, **about)
 
 
-def unclear() -> Row:
-    """The grader answered without a verdict."""
-    vague = grade(
-        Outcome.ERROR,
-        line=30,
-        value="Austin is the capital of Texas",
-        reason='no verdict after asking again: no category from A to E in "I am not sure"',
-        evidence={"replies": ["I am not sure", "I am not sure"]},
-    )
-    return row("Texas", Outcome.ERROR, vague, vars={"state": "Texas"}, output="Austin.", origin=Origin(CONFIG, 27))
+passing = functools.partial(sample, "passing")  # every assertion passed
+failing = functools.partial(sample, "failing")  # a wrong answer, in the grader's words
+unclear = functools.partial(sample, "unclear")  # the grader answered without a verdict
+advised = functools.partial(sample, "advised")  # passes; a test that does not block has something to say
 
 
 def unanswered(state: str) -> Row:
     """The target is down."""
-    why = "api.openai.com answered 503 after 4 attempts: The server is overloaded"
-    missing = grade(Outcome.ERROR, line=39, value="Juneau", reason=f"the target gave no answer: {why}")
-    return row(state, Outcome.ERROR, missing, output=None, error=why, vars={"state": state}, origin=Origin(CONFIG, 36))
-
-
-def advised() -> Row:
-    """Passes; a test that does not block has something to say."""
-    good = grade(Outcome.PASS, line=48, value="Salem", score=1.0, reason="Category A.")
-    wordy = grade(
-        Outcome.FAIL,
-        "llm-rubric",
-        49,
-        value="Answers in at most ten words",
-        blocking=False,
-        score=0.4,
-        threshold=0.8,
-        reason="The answer has 23 words.",
-    )
-    return row("Oregon", Outcome.PASS, good, wordy, vars={"state": "Oregon"}, output="Salem, " + "as you know, " * 6)
-
-
-def counted(rows: Iterable[Row]) -> tuple[Counts, Counts]:
-    """Counts of grades and of rows."""
-    rows = tuple(rows)
-    return _counts([grade.outcome for row in rows for grade in row.grades]), _counts([row.outcome for row in rows])
+    return sample("unanswered", description=state, vars={"state": state})
 
 
 def decision(result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object) -> Decision:
@@ -118,7 +80,8 @@ def decision(result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResu
     given = {"target_usage": TARGET, "grader_usage": GRADER, "seconds": 6.789, "models": (AskedModel("openai:chat:gpt-5"),), **options}
     run = RunResult(cases_of(rows), **given)  # type: ignore[arg-type]
     blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
-    return Decision(result, reason, rules, run, *counted(rows), blocking=blocking)
+    outcomes = [grade.outcome for row in rows for grade in row.grades], [row.outcome for row in rows]
+    return Decision(result, reason, rules, run, *(Counts(*map(of.count, Outcome)) for of in outcomes), blocking=blocking)
 
 
 FACTS = Rule("facts", Select(assertion="factuality"), min_pass_rate=0.95, suite=CONFIG, origin=Origin(CONFIG, 4))
@@ -198,50 +161,28 @@ def odd() -> Decision:
     rules = tuple(RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY)
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
     changed = tuple(GateChange(ChangeKind.WEAKER, text, Origin(text, 3)) for text in NASTY)
-    made = decision(
-        GateOutcome.BLOCKED,
-        NASTY[3],
-        *rows,
-        rules=rules,
-        notes=notes,
-        models=tuple(AskedModel(text, text) for text in NASTY),
-        interrupted=NASTY[1],
-        derived=tuple(DerivedMetric(*[text] * 4, float("nan"), text, 10**9, 3) for text in NASTY),
-    )
+    models = tuple(AskedModel(text, text) for text in NASTY)
+    metrics = tuple(DerivedMetric(*[text] * 4, float("nan"), text, 10**9, 3) for text in NASTY)
+    about = {"rules": rules, "notes": notes, "models": models, "interrupted": NASTY[1], "derived": metrics}
     blocking = frozenset(place for place, row in enumerate(rows) if row.outcome is Outcome.FAIL)
-    return replace(made, blocking=blocking, changes=GateChanges(changed, approved=NASTY[2], refused=NASTY[3]))
+    changes = GateChanges(changed, approved=NASTY[2], refused=NASTY[3])
+    return replace(decision(GateOutcome.BLOCKED, NASTY[3], *rows, **about), blocking=blocking, changes=changes)
 
 
 def _odd_row(text: str, number: int) -> Row:
-    huge = {text: [text, {text: float("inf")}], "bytes": b"\xff", "deep": _deep(100), "big": 10**5000, 3: {1, 2}}
+    deep = functools.reduce(lambda value, _: [value], range(100), "end")  # type: ignore[arg-type,return-value]
+    huge = {text: [text, {text: float("inf")}], "bytes": b"\xff", "deep": deep, "big": 10**5000, 3: {1, 2}}
     failed = Grade(Asserted(text or "x", huge, metric=text), Outcome.FAIL, 1e308, float("inf"), text, huge)
     error = Grade(Asserted("llm-rubric", text, blocking=False, origin=Origin(text)), Outcome.ERROR, reason=text)
-    outcome = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)[number % 3]
-    usage = Usage(1, 1, 1, float("nan"), 0, float("inf"))
     return Row(
-        suite=text,
-        description=text,
-        provider=text,
-        prompt_label=text,
-        prompt=text,
+        **dict.fromkeys(("suite", "description", "provider", "prompt_label", "prompt"), text),
         vars=huge,
-        outcome=outcome,
+        outcome=(Outcome.FAIL, Outcome.ERROR, Outcome.PASS)[number % 3],
         output=None if number % 2 else text,
         error=text if number % 2 else "",
         grades=(failed, error) if number % 4 else (),
-        usage=usage,
+        usage=Usage(1, 1, 1, float("nan"), 0, float("inf")),
         turns=(Turn("user", text), Turn("assistant", text), Turn("user", text)),
         repeat=number,
         origin=Origin(text, 1),
     )
-
-
-def _deep(levels: int) -> object:
-    value: object = "end"
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def _counts(outcomes: list[Outcome]) -> Counts:
-    return Counts(*(outcomes.count(which) for which in (Outcome.PASS, Outcome.FAIL, Outcome.ERROR)))

@@ -1,5 +1,6 @@
 """The pages that reviewers see, of decisions as a gate would hand them to reports: docs/screens holds them."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.github import action
 from gradegate.github.event import Event
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.steps.session import unasked
 from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
@@ -23,6 +24,7 @@ from support.each import table
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screens"
 CONFIG = "evals/support.yaml"
 COMMIT = "1f3a9c0d4be75162a8c9d0e1f2a3b4c5d6e7f809"
+BASE = "9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c"
 RUN = "https://github.com/octo/shop/actions/runs/4711/attempts/1"
 LINKS = Links("https://github.com", "octo/shop", COMMIT, RUN, f"{RUN.partition('/attempts')[0]}#artifacts", "nightly")
 RULES = (
@@ -30,25 +32,17 @@ RULES = (
     Rule("regressions", max_new_failures=0, suite=CONFIG, origin=Origin(CONFIG, 5)),
     Rule("style", Select(assertion="llm-rubric"), min_score=0.8, blocking=False, suite=CONFIG),
 )
-MADE = Made(
-    "0.1.0",
-    COMMIT,
-    "2026-01-01T00:00:00+00:00",
-    {CONFIG: "0" * 64},
-    titles={CONFIG: "Answers of the support desk"},
-    options=("--grader", "openai:chat:gpt-5-mini"),
-)
+_ABOUT = {"titles": {CONFIG: "Answers of the support desk"}, "options": ("--grader", "openai:chat:gpt-5-mini")}
+MADE = Made("0.1.0", COMMIT, "2026-01-01T00:00:00+00:00", {CONFIG: "0" * 64}, **_ABOUT)  # type: ignore[arg-type]
 TOPICS = table(__file__, "TOPICS")
 
 
 def _grade(outcome: Outcome, line: int, kind: str = "factuality", status: str = "", **more: object) -> Grade:
-    made = samples.grade(outcome, kind, line, status=status, **more)
     base = {NEW_FAILURE: Outcome.PASS, PRE_EXISTING: Outcome.FAIL, FIXED: Outcome.FAIL, "ok": Outcome.PASS}.get(status)
-    origin = replace(made.assertion, origin=Origin(CONFIG, line))
-    return replace(made, assertion=origin, base=Counterpart(base, base) if base else None)
+    return samples.grade(outcome, kind, line, CONFIG, status=status, base=Counterpart(base, base) if base else None, **more)
 
 
-def _row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
+def row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
     name, asked, *_ = TOPICS[number % len(TOPICS)]
     count = number // len(TOPICS)
     given = {
@@ -65,62 +59,44 @@ def _row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
 
 def passing(number: int, status: str = "ok") -> Row:
     said = TOPICS[number % len(TOPICS)][2]
-    return _row(number, Outcome.PASS, _grade(Outcome.PASS, 24 + 8 * number, status=status, value=said, score=1.0))
+    return row(number, Outcome.PASS, _grade(Outcome.PASS, 24 + 8 * number, status=status, value=said, score=1.0))
 
 
 def failing(number: int, status: str = NEW_FAILURE) -> Row:
     *_, said, answer, reason = TOPICS[number % len(TOPICS)]
     wrong = _grade(Outcome.FAIL, 24 + 8 * number, status=status, value=said, score=0.0, threshold=0.5, reason=reason)
-    return _row(number, Outcome.FAIL, wrong, output=answer, usage=samples.TARGET)
+    return row(number, Outcome.FAIL, wrong, output=answer, usage=samples.TARGET)
 
 
 def conversation(number: int) -> Row:
     said = ("I moved to Oslo.", "Noted: Oslo.", "Where does my parcel go?", "To Bergen.", "Thanks.", "You are welcome!")
     turns = tuple(Turn("assistant" if place % 2 else "user", text) for place, text in enumerate(said))
     reason = "1 of 2 answers forget nothing; turn 4 forgets what the user said: the user lives in Oslo"
-    forgot = _grade(Outcome.FAIL, 24 + 8 * number, "knowledge-retention", NEW_FAILURE, score=0.5, reason=reason)
-    forgot = replace(forgot, threshold=0.8, turns=(4,))
-    return replace(_row(number, Outcome.FAIL, forgot, output=said[-1], turns=turns), description="Moves to Oslo")
+    about = {"score": 0.5, "reason": reason, "threshold": 0.8, "turns": (4,)}
+    forgot = _grade(Outcome.FAIL, 24 + 8 * number, "knowledge-retention", NEW_FAILURE, **about)
+    return replace(row(number, Outcome.FAIL, forgot, output=said[-1], turns=turns), description="Moves to Oslo")
 
 
 def unclear(number: int) -> Row:
     reason = 'no verdict after asking again: no category from A to E in "I would rather not say"'
-    return _row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output=TOPICS[number % len(TOPICS)][3])
+    return row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output=TOPICS[number % len(TOPICS)][3])
 
 
 def wordy(number: int) -> Row:
     good = _grade(Outcome.PASS, 24 + 8 * number, status="ok", score=1.0)
-    reason = "The answer takes 74 words for a yes."
-    long = _grade(Outcome.FAIL, 25 + 8 * number, "llm-rubric", value="At most 40 words", blocking=False, score=0.4)
-    return _row(
-        number,
-        Outcome.PASS,
-        good,
-        replace(long, threshold=0.8, reason=reason),
-        output="Yes, and thank you for asking. " + "It is a pleasure to help with that. " * 8,
-    )
+    about = {"value": "At most 40 words", "score": 0.4, "threshold": 0.8, "reason": "The answer takes 74 words for a yes."}
+    long = _grade(Outcome.FAIL, 25 + 8 * number, "llm-rubric", blocking=False, **about)
+    return row(number, Outcome.PASS, good, long, output="Yes, and thank you for asking. " + "It is a pleasure to help with that. " * 8)
 
 
 def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
     """What the gate makes of these answers."""
     statuses = [grade.status for row in rows for grade in row.grades]
-    run = RunResult(
-        cases_of(rows),
-        samples.TARGET,
-        samples.GRADER,
-        seconds=41.5,
-        models=(AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("openai:chat:gpt-5-mini", "api.openai.com", grades=True)),
-        keys=(KeyUse("OPENAI_API_KEY", "api.openai.com"),),
-        made=MADE,
-        baseline=BaselineReport(
-            "9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c",
-            2,
-            len(rows),
-            statuses.count(NEW_FAILURE),
-            statuses.count(PRE_EXISTING),
-            statuses.count(FIXED),
-        ),
-    )
+    baseline = BaselineReport(BASE, 2, len(rows), *map(statuses.count, (NEW_FAILURE, PRE_EXISTING, FIXED)))
+    host = "api.openai.com"
+    models = (AskedModel("openai:chat:gpt-5", host), AskedModel("openai:chat:gpt-5-mini", host, grades=True))
+    about = {"seconds": 41.5, "models": models, "keys": (KeyUse("OPENAI_API_KEY", host),), "made": MADE, "baseline": baseline}
+    run = RunResult(cases_of(rows), samples.TARGET, samples.GRADER, **about)  # type: ignore[arg-type]
     return decide(run, (Policy(rules, **more),))  # type: ignore[arg-type]
 
 
@@ -153,7 +129,7 @@ def inconclusive() -> Decision:
     """The target was down for most of it."""
     why = "api.openai.com answered 503 after 4 attempts: The server is overloaded"
     down = _grade(Outcome.ERROR, 30, reason=f"the target gave no answer: {why}", unheard=True)
-    rows = [_row(n, Outcome.ERROR, down, output=None, error=why) for n in range(9)]
+    rows = [row(n, Outcome.ERROR, down, output=None, error=why) for n in range(9)]
     return decided([*rows, passing(9), passing(10), unclear(11)])
 
 
@@ -183,14 +159,9 @@ DECISIONS: Mapping[str, Callable[[], Decision]] = {
 
 def screens() -> dict[str, str]:
     """The pages by the names of their files."""
-    pages = {}
-    for name, make in DECISIONS.items():
-        decision = make()
-        for report in ("comment", "summary", "agent"):
-            found = REPORTS.find(report)
-            assert found is not None
-            pages[f"{report}-{name}.md"] = found.render(decision, LINKS).text
-    return pages
+    made = {name: make() for name, make in DECISIONS.items()}
+    reports = itertools.product(made, ("comment", "summary", "agent"))
+    return {f"{report}-{name}.md": samples.rendered(report, made[name], LINKS) for name, report in reports}
 
 
 if __name__ == "__main__":

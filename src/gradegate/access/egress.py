@@ -47,7 +47,7 @@ class Egress:
 
     def is_address(self, name: str, url: str) -> bool:
         """Whether the value of a variable is where an address leads, and no vendor's key."""
-        return is_address(self.variables.get(name, ""), url) and not self.is_vendors(name)
+        return _leads(self.variables.get(name, ""), url) and not self.is_vendors(name)
 
     def heads(self, name: str, url: str) -> bool:
         """Whether any header of a request may hold the value of a variable."""
@@ -58,48 +58,37 @@ class Egress:
 
         A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
         """
-        if not self.bound or covers(self.hosts, url) or is_address(self.variables.get(name, ""), url):
+        if not self.bound or covers(self.hosts, url) or _leads(self.variables.get(name, ""), url):
             return True
         vendors = tuple(self.vendors())
         own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]
         if own:
             return any(vendor.takes(url, self.variables) for vendor in own)
-        return (
-            not listed
-            and self.is_credential(name)
-            and not is_runners(name)
-            and any(vendor.is_set(url, self.variables) for vendor in vendors)
-        )
+        free = not listed and self.is_credential(name) and not is_runners(name)
+        return free and any(vendor.is_set(url, self.variables) for vendor in vendors)
 
     def objection(self, name: str, address: Address | None = None) -> str:
         """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""
         if refused(name, address):
             return METADATA
         address = address or literal(name)
-        if not self.bound or address is None or not is_private(address) or self._is_named(name):
+        if not self.bound or address is None or not is_private(address):
             return ""
-        return PRIVATE
+        # The workflow names it in the list of allowed hosts, or in the environment: as a provider's address, or as a proxy.
+        host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
+        variables = {variable for vendor in self.vendors() for variable in vendor.addresses}
+        variables |= {variable for variable in self.variables if variable.lower().endswith("_proxy")}
+        held = (bound_by(self.variables.get(variable, "")) for variable in variables)
+        return "" if host and host.name in {named.name for named in (*self.hosts, *held) if named} else PRIVATE
 
     def reaches(self, url: str) -> str:
         """The same for the host of an address, by its name alone."""
         host = host_at(url)
         return self.objection(host.name) if host else NO_NAME
 
-    def _is_named(self, name: str) -> bool:
-        """Whether the workflow names the host: in the list of allowed ones, or as an address in the environment."""
-        host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
-        # The hosts of addresses that the environment holds for providers, and of its proxies.
-        names = {name for vendor in self.vendors() for name in vendor.addresses}
-        names |= {name for name in self.variables if name.lower().endswith("_proxy")}
-        hosts = (bound_by(self.variables.get(name, "")) for name in names)
-        own = {named.name for named in (*self.hosts, *hosts) if named}
-        return host is not None and host.name in own
 
-
-def is_address(value: str, url: str) -> bool:
+def _leads(value: str, url: str) -> bool:
     """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
-    if "://" in value:
-        own = bound_by(value)
-        return own is not None and own.takes(url)
-    host = allowed(value) if re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value) else None
+    named = re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value)
+    host = bound_by(value) if "://" in value else allowed(value) if named else None
     return host is not None and host.takes(url)

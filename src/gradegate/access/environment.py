@@ -1,16 +1,19 @@
-"""The environment: what the runner says of the run, and what configs may read; which variables are closed, plain or secret."""
+"""The environment: what the runner says of the run, what files add, what configs may read, and which values are secret."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from gradegate.access.hiding import Hide, redactor
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 
 # What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
 # the repository, and its files steer the job.
@@ -137,8 +140,8 @@ class Environment:
     @property
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
-        name, ref = self.default_branch, self.variables.get("GITHUB_REF", "")
-        return self.event in OWN and name != "" and ref == f"refs/heads/{name}"
+        name = self.default_branch
+        return self.event in OWN and name != "" and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
 
     @property
     def default_branch(self) -> str:
@@ -176,8 +179,8 @@ class Environment:
         """With more of a config's own values."""
         if not literals:
             return self
-        own = {name: drawn[name] for name in literals if drawn and name in drawn}
         kept = {name: names for name, names in self.drawn.items() if name not in literals}
+        own = {name: names for name, names in (drawn or {}).items() if name in literals}
         return replace(self, literals={**self.literals, **literals}, drawn={**kept, **own})
 
     def get(self, name: str) -> str:
@@ -211,12 +214,6 @@ class Environment:
         held = name in self.variables and name not in PLAIN and name not in self.open_
         return frozenset({name}) if held else frozenset()
 
-    def plain(self, name: str) -> str | None:
-        """The value as any text of a config may show it, None where it is closed or not set."""
-        if self.is_closed(name):
-            return None
-        return self.literals.get(name, self.variables.get(name))
-
     def is_closed(self, name: str) -> bool:
         """Whether texts outside a provider's config may not show it. What nobody set is not closed."""
         return bool(self.sources(name)) or (is_runners(name) and name in self.variables and name not in self.literals)
@@ -224,7 +221,20 @@ class Environment:
     def texts(self) -> dict[str, str]:
         """All that any text of a config may show."""
         names = {*self.literals, *((PLAIN | self.open_) & self.variables.keys())}
-        return {name: value for name in sorted(names) if (value := self.plain(name)) is not None}
+        return {name: {**self.variables, **self.literals}[name] for name in sorted(names) if not self.is_closed(name)}
+
+
+# --- values that are secret ---------------------------------------------------------------------------------------
+
+_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
+_USERINFO = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE)
+# The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
+_SECRET_OPTION = re.compile(
+    r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
+    r"|auth|authorization|cookie|jwt|bearer|signature|webhook|pat|pwd)$"
+)
+_OTHER_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
+_WRITTEN = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
 
 
 def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
@@ -246,11 +256,88 @@ def sealing(variables: Mapping[str, str]) -> Hide:
     return redactor(secrets(variables).values(), short=False)
 
 
-_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
-_USERINFO = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE)
-
-
 def passwords(text: str) -> Iterator[str]:
     """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
     if "://" in text and "@" in text:
         yield from (match[1] for match in _USERINFO.finditer(text))
+
+
+def _names_secret(name: str) -> bool:
+    """Whether the name of an option, a header or a parameter says that its value is a secret."""
+    return _SECRET_OPTION.search(name) is not None and _OTHER_OPTION.fullmatch(name) is None
+
+
+def written_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in a nested value of a config whose key says that they are secret, and the secrets in addresses."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from written_secrets(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from written_secrets(item, name)
+    elif isinstance(value, str):
+        if _names_secret(name):
+            yield value
+            yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
+        if "://" in value:
+            yield from passwords(value)
+            with suppress(ValueError):
+                query = parse_qsl(urlsplit(value).query)
+                yield from (text for key, text in query if _names_secret(key))
+
+
+def secrets_in(text: str) -> Iterator[str]:
+    """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
+    yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
+    yield from passwords(text)
+
+
+# --- files of variables -------------------------------------------------------------------------------------------
+
+_MOST = 1024 * 1024  # bytes of a file
+
+
+def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
+    """The environment under the variables of the files; a later file wins. Raises ConfigError with every mistake.
+
+    On GitHub no file is read: its variables may be keys and hosts, and the files there are a pull request's.
+    """
+    paths = [path.strip() for text in written for path in text.split(",") if path.strip()]
+    if paths and environ.get("GITHUB_ACTIONS") == "true":
+        cure = "set the variables by `env:` of the workflow's step, from its secrets"
+        raise ConfigError.at("--env-file is not allowed on GitHub, where a pull request could write the file", None, cure)
+    merged = dict(environ)
+    mistakes: list[Mistake] = []
+    for path in paths:
+        try:
+            with (cwd / path).open("rb") as file:
+                raw = file.read(_MOST + 1) if (cwd / path).is_file() else None
+            if raw is None or len(raw) > _MOST:
+                raise ConfigError.at(f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file")
+            merged |= variables_of(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
+        except OSError as e:
+            mistakes.append(Mistake(f"--env-file `{path}` cannot be read: {e.strerror}", None, "correct the path"))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return merged
+
+
+def variables_of(text: str, file: str) -> dict[str, str]:
+    """The variables of a file, read as python-dotenv does. Raises ConfigError with every line that is none."""
+    from dotenv.parser import parse_stream
+
+    variables: dict[str, str] = {}
+    mistakes: list[Mistake] = []
+    for line in parse_stream(StringIO(text)):
+        at = Origin(file, line.original.line)
+        if line.value and line.value.startswith("`"):
+            mistakes.append(Mistake("the value is in backticks", at, "put it in single quotes"))
+        elif line.key and line.value is not None:
+            variables[line.key] = line.value
+        elif line.key or line.error:
+            mistakes.append(Mistake("the line does not set a variable", at, "write NAME=value"))
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return variables

@@ -1,15 +1,18 @@
-"""Hosts that a key may go to, and addresses that are never called."""
+"""Hosts that a key may go to, addresses that are never called, and those that the network of this process does not reach."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 import socket
+import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from gradegate import REPOSITORY
 from gradegate.access.environment import names
 from gradegate.errors import ConfigError, Mistake
 
@@ -17,12 +20,12 @@ _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 # Services that hand out a machine's own credentials, beside the link-local ones: of Alibaba, Oracle, Azure, AWS, Google.
 _METADATA = frozenset(
-    map(ipaddress.ip_address, ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd00:ec2::23",
-                               "fd20:ce::254"))
-)  # fmt: skip
+    map(ipaddress.ip_address, "100.100.100.200 192.0.0.192 168.63.129.16 fd00:ec2::254 fd00:ec2::23 fd20:ce::254".split())
+)
 _METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+NETWORK = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,8 @@ def allowed(written: str) -> Host | None:
     text = written.strip().lower()
     whole = text if "://" in text else f"http://{text}"
     host = host_at(whole)
-    parts = urlsplit(whole) if host else None
-    if host is None or parts is None or parts.username is not None or parts.query or parts.fragment:
-        return None
-    literal = _literal(host.name) is not None
-    if not literal and not _NAME.fullmatch(host.name):
+    parts = urlsplit(whole)
+    if host is None or parts.username is not None or parts.query or parts.fragment:
         return None
     if "://" in text:
         return host
@@ -112,28 +112,16 @@ def refused(name: str, address: Address | None = None) -> bool:
     if plain in _METADATA_NAMES or plain.endswith(".metadata.google.internal"):
         return True
     address = address or literal(plain)
-    if address is None:
-        return False
-    carried = _unwrapped(address)
+    spelt = {_unwrapped(address)} if address else set()
     if isinstance(address, ipaddress.IPv6Address):  # however it carries one of version 4: there are many ways
-        last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if last in _METADATA or last.is_link_local:
-            return True
-    return carried in _METADATA or carried.is_link_local
+        spelt.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return any(it in _METADATA or it.is_link_local for it in spelt)
 
 
 def is_private(address: Address) -> bool:
     """Whether an address is inside somebody's network, loopback apart."""
     address = _unwrapped(address)
     return (not address.is_global or address.is_multicast) and not (address.is_loopback or address.is_unspecified)
-
-
-def peer(address: str) -> Address | None:
-    """The address of a socket's other end; None where it has none, as of a Unix socket."""
-    try:
-        return ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return None
 
 
 def _unwrapped(address: Address) -> Address:
@@ -172,6 +160,42 @@ def _normal(name: str) -> str:
             lower = written.decode() if written.decode("idna") == lower else lower
     address = _literal(lower)
     return str(address) if address is not None else lower
+
+
+# --- the network of this process --------------------------------------------------------------------------------
+
+
+def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Why an address leads nowhere from here, and what to change; None where it leads somewhere.
+
+    An action in its own container cannot reach what listens on the runner's loopback: the container's is itself.
+    """
+    host = host_at(url)
+    if environ.get(NETWORK) != "container" or host is None or not is_loopback(host.name):
+        return None
+    what = f"{host.name} is the container of the action, not the runner, so an application from an earlier step is not there"
+    gateway = gateway_of(Path("/proc/net/route"))
+    other = f"; or start the application on 0.0.0.0, and write {gateway} in place of {host.name}" if gateway else ""
+    return what, f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}"
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host is the machine itself by its name."""
+    address = literal(name)
+    return name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback)
+
+
+def gateway_of(routes: Path) -> str:
+    """The address of the default route in a file like ``/proc/net/route``; an empty string where there is none."""
+    try:
+        lines = [line.split() for line in routes.read_text().splitlines()[1:]]
+        default = next((parts[2] for parts in lines if parts[1] == "0" * 8), "")
+        return socket.inet_ntoa(struct.pack("=I", int(default, 16))) if default else ""
+    except (OSError, ValueError, IndexError, struct.error):
+        return ""
+
+
+# --- vendors ----------------------------------------------------------------------------------------------------
 
 
 def covers(hosts: Iterable[Host], url: str) -> bool:

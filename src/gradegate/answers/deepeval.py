@@ -13,7 +13,7 @@ from typing import Any
 from gradegate.asking.toolcalls import CALLS
 from gradegate.configs import goldens
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.values.conversation import Turn

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 

@@ -15,7 +15,7 @@ from gradegate.asking.responses import Responses
 from gradegate.asking.shape import NoOutput
 from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.recording import fields
 from gradegate.recording.answer import CASE, SHAPES, Answer, File, Question, Shape
 

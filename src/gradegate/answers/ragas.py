@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.values.conversation import Turn

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.jsonreader import strict
+from gradegate.files.document import strict
 from gradegate.http.response import Response
 from gradegate.texts.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gradegate.access.hosts import host_at, refused
-from gradegate.access.network import unreachable
+from gradegate.access.hosts import host_at, refused, unreachable
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.options import amount

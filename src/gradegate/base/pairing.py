@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,20 +12,17 @@ from gradegate.access.hiding import excerpt
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
+from gradegate.values.open_grades import parts
 from gradegate.values.result import Counterpart, Grade, Outcome, Row
 
 STALE = 14  # days after which a baseline is too old to go unsaid
-_SHORT = 7  # characters of a commit
 # What a failure is that passed on the base, by what the base's answer came to when it was graded again.
 _AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
 
 
 def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], tuple[str, ...]]:
-    """The answer of the base for each key of the run, and the names of those for which the run has none.
-
-    Equal keys pair in the order in which they appear.
-    """
-    waiting: dict[bytes, deque[Row]] = {}
+    """The answer of the base for each key of the run, and the names of those for which the run has none."""
+    waiting: dict[bytes, deque[Row]] = {}  # equal keys pair in the order in which they appear
     for answer in baseline.answers:
         waiting.setdefault(answer.key, deque()).append(answer)
     pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
@@ -35,12 +31,10 @@ def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], t
 
 
 def beside(row: Row, base: Row | None) -> Row:
-    """A row that knows what the base says of it and of each of its grades.
-
-    Of an answer that was none, whatever is said of it, there is nothing that could be graded again.
-    """
+    """A row that knows what the base says of it and of each of its grades."""
     if base is None:
         return row
+    # Of an answer that was none, whatever is said of it, there is nothing that could be graded again.
     empty = not base.runs and not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
     said = {}
     for grade in base.grades:
@@ -56,10 +50,9 @@ def beside(row: Row, base: Row | None) -> Row:
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
-    """What a grade is beside the base.
+    """What a grade is beside the base, whose answer came to ``again`` when it was graded again, None where it was not.
 
-    ``again`` is what the base's answer came to when it was graded again, None where it was not. ``settled``: a failure
-    stands, because it was confirmed or cannot be asked again.
+    ``settled``: a failure stands, because it was confirmed or cannot be asked again.
     """
     base = grade.base.outcome if grade.base else Outcome.ERROR
     if grade.outcome is Outcome.ERROR:
@@ -70,28 +63,21 @@ def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
         return PRE_EXISTING
     if not settled:
         return OPEN
-    return NEW_FAILURE if base is Outcome.ERROR else _AGAIN.get(again, OPEN) if again else OPEN
+    return NEW_FAILURE if base is Outcome.ERROR else _AGAIN[again] if again else OPEN
 
 
 def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
-    """A row with the status of each of its grades.
-
-    ``again`` is what the base's answer came to when it was graded again, by the position of the grade; ``open_`` are the
-    positions of grades that failed and may still be asked again.
-    """
+    """A row with the status of each of its grades; of those at ``open_`` places failures may still be asked again."""
     grades = list(row.grades)
-    for place, grade in enumerate(grades):
-        if not grade.assertion.is_set:
-            grades[place] = replace(grade, status=status(grade, again.get(place), place not in open_))
-    for place, grade in enumerate(grades):
-        if grade.assertion.is_set:
-            grades[place] = replace(grade, status=_of_set(grade, grades[place + 1 :]))
+    for place in reversed(range(len(grades))):  # the members of a set follow it
+        grade, settled = grades[place], place not in open_
+        kind = _of_set(grade, parts(grades, place)) if grade.assertion.is_set else status(grade, again.get(place), settled)
+        grades[place] = replace(grade, status=kind)
     return replace(row, grades=tuple(grades))
 
 
-def _of_set(grade: Grade, following: Sequence[Grade]) -> str:
+def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
     """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
-    members = itertools.takewhile(lambda other: other.inner, following)
     failing = {member.status for member in members if member.outcome is Outcome.FAIL and member.assertion.counts}
     old = grade.base is not None and grade.base.outcome is Outcome.FAIL
     if grade.outcome is not Outcome.FAIL or old:
@@ -143,23 +129,20 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     elif days > STALE:
         yield f"the baseline is {many(days, 'day')} old"
     if commit and baseline.commit != commit:
-        of = baseline.commit[:_SHORT] or "unknown"
-        yield f"the baseline is from commit {of}, but the base is at {commit[:_SHORT]}"
+        yield f"the baseline is from commit {baseline.commit[:7] or 'unknown'}, but the base is at {commit[:7]}"
     here, there = set(models), set(baseline.models)
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
-    if odd := sum(map(_is_contradictory, baseline.answers)):
+    odd = 0
+    for row in baseline.answers:  # whether a case is not what its assertions come to, and nothing says that a function decided it
+        outcomes = {grade.outcome for grade in row.grades if grade.counts}
+        decided = row.threshold is not None or bool(row.reason)
+        odd += bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+    if odd:
         what = "contradicts its" if odd == 1 else "contradict their"
         yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
     if baseline.confirm in ("", "off"):
         yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
-
-
-def _is_contradictory(row: Row) -> bool:
-    """Whether the outcome of a case is not what its assertions come to, and nothing says that a function decided it."""
-    outcomes = {grade.outcome for grade in row.grades if grade.counts}
-    decided = row.threshold is not None or bool(row.reason)
-    return bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
@@ -24,7 +23,6 @@ from gradegate.values.suite import NOWHERE, Code, Held, Policy, Runs
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
 _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys are worth a name
-_NAME = 40  # characters of a value
 _Written = tuple[Code, bool]  # with whether a snippet is Python
 
 
@@ -42,10 +40,7 @@ class ModelTerms:
 
 @dataclass(frozen=True, slots=True)
 class GradeTerms(Held):
-    """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at.
-
-    ``most``: its limit is one from above.
-    """
+    """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
     type: str
     value: bytes
@@ -55,7 +50,7 @@ class GradeTerms(Held):
     limit: float | None
     weight: float
     blocking: bool
-    most: bool = False
+    most: bool = False  # its limit is one from above
     free: bool = False  # `threshold: none`: held to no limit
     models: tuple[tuple[str, ModelTerms], ...] = ()
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
@@ -66,8 +61,7 @@ class GradeTerms(Held):
     origin: Origin = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseInput:
+class CaseInput(NamedTuple):
     """What is asked, apart from the prompt: digests of the variables, in order, and of the user's turns."""
 
     variables: tuple[bytes, ...]
@@ -85,18 +79,13 @@ APART = (
 
 @dataclass(frozen=True, slots=True)
 class AnswerTerms:
-    """One planned answer: to a question, by the target and with the prompt of these numbers in the suite.
-
-    ``recorded`` is a digest of the answer that the config brings, empty where the target is asked; ``apart`` has one for
-    each of ``APART``.
-    """
+    """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
     question: CaseInput
     target: int
     prompt: int
-    recorded: bytes
-    apart: tuple[bytes, ...]
-    repeats: int
+    recorded: bytes  # a digest of the answer that the config brings, empty where the target is asked
+    apart: tuple[bytes, ...]  # a digest for each of ``APART``
     runs: Runs  # each repetition of a case without `runs` must pass
     threshold: float | None
     grades: tuple[GradeTerms, ...]
@@ -108,19 +97,16 @@ class AnswerTerms:
 
 @dataclass(frozen=True, slots=True)
 class GateSnapshot:
-    """What one config checks. ``prompts`` are labels; ``answers`` is read once.
-
-    ``env`` are digests of its own variables, ``apart`` of what steers a run apart from its tests, by their keys.
-    """
+    """What one config checks."""
 
     file: str
     digest: str  # of the file
     policies: tuple[Policy, ...]
-    env: Mapping[str, bytes]
-    apart: Mapping[str, bytes]
-    prompts: tuple[str, ...]
+    env: Mapping[str, bytes]  # digests of its own variables
+    apart: Mapping[str, bytes]  # digests of what steers a run apart from its tests, by their keys
+    prompts: tuple[str, ...]  # labels
     targets: tuple[ModelTerms, ...]
-    answers: Iterable[AnswerTerms]
+    answers: Iterable[AnswerTerms]  # read once
 
 
 def snapshots(plan: Plan, suites: Sequence[Located]) -> list[GateSnapshot]:
@@ -131,10 +117,10 @@ def snapshots(plan: Plan, suites: Sequence[Located]) -> list[GateSnapshot]:
     by_file: dict[str, list[Located]] = {}
     for located in suites:
         by_file.setdefault(located.suite.file, []).append(located)
-    return [_snapshot(file, located, jobs.get(file, [])) for file, located in by_file.items()]
+    return [_snapshot(located, jobs.get(file, [])) for file, located in by_file.items()]
 
 
-def _snapshot(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
+def _snapshot(located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
     reader, suite = _Reader(jobs), located[0].suite
     asked = {id(job.prompt) for job in jobs}
     written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
@@ -142,7 +128,7 @@ def _snapshot(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> Gat
     models = {id(job.target): job.target for job in jobs}
     targets = {key: number for number, key in enumerate(models)}
     return GateSnapshot(
-        file=file,
+        file=suite.file,
         digest=located[0].digest,
         policies=tuple(suite.suite.policy for suite in located),
         env={name: digest(text) for name, text in suite.env.literals.items()},
@@ -157,7 +143,14 @@ class _Reader:
     """Reads jobs; what answers to one case share is read once."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self._rivals = _rivals(jobs)
+        # Of each case whose answers are compared: what takes part, since it decides which answer is the best.
+        parts: dict[int, list[bytes]] = {}
+        for job in jobs:
+            if any(binding.compares for binding in job.assertions):
+                others = [it.asserted for it in job.assertions if not it.compares]
+                beside = [[it.type, it.value, it.weight, it.metric] for it in others]
+                parts.setdefault(job.number, []).append(digest([job.target.id, job.target.name, beside]))
+        self._rivals = {number: digest(sorted(it.hex() for it in part)) for number, part in parts.items()}
         self._talks: dict[tuple[str, ...], bytes] = {}  # all that was asked in a conversation so far
         self._models: dict[int, ModelTerms] = {}
         self._last: tuple[object, tuple[GradeTerms, ...]] = (None, ())
@@ -181,13 +174,12 @@ class _Reader:
             prompt=prompt,
             recorded=recorded,
             apart=(digest(around) if any(around) else b"", before, self._rivals.get(job.number, b""), _seen(job)),
-            repeats=job.repeats,
             runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
             threshold=case.threshold,
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
-            name=case.description or ", ".join(f"{name}={excerpt(text, _NAME)}" for name, text in texts),
+            name=case.description or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
             origin=case.origin,
         )
 
@@ -204,9 +196,8 @@ class _Reader:
 
     def _grade(self, binding: Binding) -> GradeTerms:
         held, asserted = terms(binding), binding.asserted
-        own = isinstance(binding, Bound)
-        again = binding.again if isinstance(binding, Bound) else NEVER_AGAIN
-        models = sorted(binding.models.items()) if isinstance(binding, Bound) else ()
+        bound = binding if isinstance(binding, Bound) else None
+        again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
         asked_again = tuple(map(self._grading, again.opinions))
         return GradeTerms(
             type=held.type,
@@ -217,7 +208,7 @@ class _Reader:
             limit=None if isinstance(held.limit, str) else held.limit,
             weight=held.weight,
             blocking=asserted.blocking,
-            most=isinstance(binding, Bound) and binding.grader.scoring.most,
+            most=bound is not None and bound.grader.scoring.most,
             free=isinstance(held.limit, str),
             models=tuple((need, self._grading(model)) for need, model in models),
             confirm=again.mode if again.own else "",
@@ -225,31 +216,30 @@ class _Reader:
             opinions=asked_again if again.own_opinions else (),
             asked_again=asked_again,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
-            members=() if own else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
+            members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
             origin=asserted.origin,
         )
 
     def model(self, provider: Provider) -> ModelTerms:
-        if id(provider) not in self._models:
-            self._models[id(provider)] = _model(provider)
-        return self._models[id(provider)]
+        if known := self._models.get(id(provider)):
+            return known
+        spec, options = provider.spec, dict[str, bytes]()
+        if spec is None:
+            return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
+        for name, value in spec.config.items():
+            nested = name in _NESTED and isinstance(value, Mapping)
+            options |= {f"{name}.{key}": digest(item) for key, item in value.items()} if nested else {name: digest(value)}
+        options |= {f"env.{name}": digest(text) for name, text in spec.env.items()}
+        options |= {name: digest(it) for name, it in (("transform", spec.transform), ("its file", provider.opened)) if it}
+        made = ModelTerms(spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin)
+        self._models[id(provider)] = made
+        return made
 
     def _grading(self, provider: Provider) -> ModelTerms:
         """A model that grades: of one that is code of the repository, the code decides; that of a target is what is tested."""
         model = self.model(provider)
         code = (("its code", digest(provider.code)),) if provider.code else ()
-        return dataclasses.replace(model, options=tuple(sorted((*model.options, *code)))) if code else model
-
-
-def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
-    """Of each case whose answers are compared: what takes part, since it decides which answer is the best."""
-    parts: dict[int, list[Any]] = {}
-    for job in jobs:
-        if any(binding.compares for binding in job.assertions):
-            others = [it.asserted for it in job.assertions if not it.compares]
-            beside = [[it.type, it.value, it.weight, it.metric] for it in others]
-            parts.setdefault(job.number, []).append([job.target.id, job.target.name, beside])
-    return {number: digest(sorted(digest(it).hex() for it in part)) for number, part in parts.items()}
+        return replace(model, options=tuple(sorted((*model.options, *code)))) if code else model
 
 
 def _seen(job: Job) -> bytes:
@@ -269,23 +259,3 @@ def _seen(job: Job) -> bytes:
 
 def _any(codes: Iterable[_Written], name: str) -> bool:
     return any(code and reads(code, name, python=python) for code, python in codes)
-
-
-def _model(provider: Provider) -> ModelTerms:
-    spec = provider.spec
-    if spec is None:
-        return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
-    options = dict(_options(spec.config)) | {f"env.{name}": digest(text) for name, text in spec.env.items()}
-    if spec.transform:
-        options["transform"] = digest(spec.transform)
-    if provider.opened:
-        options["its file"] = digest(provider.opened)
-    return ModelTerms(spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin)
-
-
-def _options(config: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    for name, value in config.items():
-        if name in _NESTED and isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", digest(item)) for key, item in value.items())
-        else:
-            yield name, digest(value)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gradegate import REPOSITORY
+from gradegate.access.environment import Environment
 from gradegate.asking import unknown_ids
-from gradegate.errors import ConfigError, Mistake
+from gradegate.asking.provider import PROVIDERS, split_id
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.workspace import Workspace
+from gradegate.http.client import Client
+from gradegate.planning.bind import Binder
+from gradegate.steps.preparation import with_stand_ins
+from gradegate.values.suite import ProviderSpec, Suite
 
 TEMPLATES = {
     "prompt": "a prompt, with a model that answers it",
@@ -102,7 +110,10 @@ def check(choices: Choices) -> None:
     named = {option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()}
     mistakes = [Mistake(f"--{option} {named[option]}{told[0]}", None, told[1]) for option, told in found.items() if told]
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
-        mistakes.append(_other_kind(choices))
+        what, cure = "is the address of an application", "add --template application, or name a model"
+        if choices.template == "application":
+            what, cure = "is not the address of an application", f"write its URL, such as {APPLICATION}, or --template prompt"
+        mistakes.append(Mistake(f"--provider {choices.target} {what}", None, cure))
     if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):  # it may be the key itself, and is not repeated
         cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
         mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
@@ -122,9 +133,76 @@ def check(choices: Choices) -> None:
         raise ConfigError(*mistakes)
 
 
-def _other_kind(choices: Choices) -> Mistake:
-    if choices.template == "application":
-        what, cure = ("is not the address of an application", f"write its URL, such as {APPLICATION}, or --template prompt")
-    else:
-        what, cure = "is the address of an application", "add --template application, or name a model"
-    return Mistake(f"--provider {choices.target} {what}", None, cure)
+Ask = Callable[[str], str]  # shows a question and gives the line that was typed
+
+
+def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
+    """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
+    try:
+        template = choices.template if "template" in given else _template(ask)
+        choices = replace(choices, template=template)
+        if not choices.provider and template == "application":
+            question, told = f"At which address does it answer? [{APPLICATION}] ", None
+            while not choices.provider:
+                typed = ask(question).strip() or APPLICATION
+                told = fault(typed) if is_address(typed) else ("is no address", "write its URL")
+                if told:
+                    question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
+                else:
+                    choices = replace(choices, provider=typed)
+        elif not choices.provider and template != "answers":
+            question = f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
+            choices = replace(choices, provider=_model(question, PLACEHOLDER, ask, choices.live))
+        if not choices.grader:
+            choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live))
+        usual = variables_of(next(iter(choices.asked.values())), "--provider") if choices.live and not choices.key else ()
+        if len(usual) == 1:
+            typed = ask(f"Which variable of the environment holds its key? [{usual[0]}] ").strip()
+            choices = replace(choices, key="" if typed == usual[0] else typed)
+    except EOFError:
+        cure = "answer the questions, or give --template, --provider and --grader"
+        raise ConfigError.at("the input ended before the questions did; nothing was written", None, cure) from None
+    return choices
+
+
+def _template(ask: Ask) -> str:
+    names = list(TEMPLATES)
+    lines = [f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)]
+    question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
+    while True:
+        typed = ask(question).strip().lower() or names[0]
+        if typed in names:
+            return typed
+        if typed.isdecimal() and 0 < int(typed) <= len(names):
+            return names[int(typed) - 1]
+        question = f"A number from 1 to {len(names)}, or a name: "
+
+
+def _model(question: str, default: str, ask: Ask, live: bool) -> str:
+    """An id of a model; the vendor alone is asked for its model. ``live``: it is asked at once, and has to be named."""
+    while True:
+        typed = ask(question).strip() or default
+        parts = split_id(typed)
+        if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
+            named = ask(f"Which model of it? [{unknown_ids.PLACEHOLDER}] ").strip()
+            typed = f"{typed.rstrip(':')}:{named or unknown_ids.PLACEHOLDER}"
+        told = fault(typed)
+        if live and typed.endswith(f":{unknown_ids.PLACEHOLDER}"):
+            question = "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
+            continue
+        if split_id(typed) and not told and not is_address(typed):
+            return typed
+        question = f"No provider has that id ({told[1] if told else unknown_ids.nearest(typed)}). VENDOR:MODEL [{default}] "
+
+
+def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
+    """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
+    config = {"apiKeyEnvar": key} if key else {}
+    named = id_.removesuffix(unknown_ids.PLACEHOLDER)  # any model of the vendor takes the same
+    spec = ProviderSpec(id_ if named == id_ else f"{named}any", config=config, origin=Origin(option))
+
+    def build(keys: dict[str, str]) -> None:
+        suite = Suite(option, env=Environment(keys))
+        Binder(suite, Workspace(Path()), Path(), Client(environ={}), {}).provider(spec)
+
+    return tuple(sorted(with_stand_ins(build)[1]))

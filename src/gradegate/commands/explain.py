@@ -25,8 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
-    from gradegate.reporting.lookup import lookup
-    from gradegate.reporting.story import story, summary
+    from gradegate.reporting.story import lookup, story, summary
     from gradegate.results.file import reread_file
 
     decision, _ = reread_file(Path(args.results))
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _unknown(decision: Decision, wanted: str, file: str) -> ConfigError:
     from gradegate.errors import ConfigError, Origin
-    from gradegate.reporting.lookup import nearest
+    from gradegate.reporting.story import nearest
     from gradegate.reporting.visible import one_line
     from gradegate.values.figures import many
 

@@ -6,49 +6,23 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradegate.errors import ConfigError, Mistake
+from gradegate.files.document import table
 from gradegate.options import PLANNING, RUNNING, SWITCH, Option
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS, Settings
 
 if TYPE_CHECKING:
     from gradegate.reporting.console import View
 
-_BOTH = "write it into the config, where a review sees it"
-# Of promptfoo 0.123.1 (`promptfoo eval --help`): options that change nothing about a gate, with the reason.
-NO_EFFECT: Mapping[tuple[str, ...], tuple[int, str]] = {
-    ("--table",): (0, "the failures are shown as a list; -v shows every case"),
-    ("--no-table",): (0, "no table is shown"),
-    ("--table-cell-max-length",): (1, "no table is shown"),
-    ("--no-share",): (0, "nothing is ever shared"),
-    ("--no-write",): (0, "nothing is written but the reports of -o and the cache of --cache"),
-    ("--description",): (1, "a run has no name"),
-    ("--tag",): (1, "a run has no tags"),
-    ("--delay",): (1, "a provider that asks to wait is waited for; -j says how many calls are made at once"),
-    ("--remote", "--no-remote"): (0, "nothing is asked but the models that the config and the command line name"),
-}
-# Options that would change what is checked, and that no gate has; with the way to what they are for.
-REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
-    ("-a", "--assertions"): ("?", "name each: --assert TYPE:VALUE"),
-    ("-p", "--prompts"): ("*", f"`prompts:` of the config: {_BOTH}"),
-    ("-t", "--tests", "--vars"): ("?", f"`tests: file://FILE` of the config: {_BOTH}"),
-    ("--prompt-prefix", "--prompt-suffix"): ("?", f"`defaultTest.options.prefix` and `suffix`: {_BOTH}"),
-    ("--model-outputs",): ("?", "answers made elsewhere are graded by --answers FILE"),
-    ("--filter-range",): ("?", "--filter-first-n, --filter-pattern and --filter-metadata choose tests"),
-    ("--filter-prompts",): ("?", "`prompts` of a test or a provider says which it is for"),
-    ("--filter-sample", "--filter-sample-seed"): ("?", "a gate runs the same tests each time; --filter-first-n takes the first"),
-    ("--filter-failing", "--filter-failing-only", "--filter-errors-only"): (
-        "?", "with --cache DIR nothing that was answered is asked for again; --filter-pattern takes tests by description",
-    ),
-    ("--resume", "--retry-errors"): ("?", "with --cache DIR a second run asks for what is missing alone"),
-    ("--share",): (0, "-o report.html writes a page; the Action posts a comment"),
-    ("--watch", "-w"): (0, "run it again; with --cache DIR only what changed is asked for"),
-    ("--extension", "-x"): ("*", "no hook is run: it would be code of the repository under test"),
-    ("--suggest-prompts",): ("?", "a gate changes no prompts"),
-}  # fmt: skip
+
+def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
+    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": their names, number of values as argparse has it, and why."""
+    for names, entry in table("commands", "promptfoo_options.yaml")[kind].items():
+        yield names.split(", "), entry["values"], entry["why"]
 
 
 def add(parser: argparse.ArgumentParser, command: str) -> None:
@@ -71,13 +45,12 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
         elif option.flags:
             form = "append" if option.kind.gather else "store"
             form_of_value = f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
-            kind: dict[str, Any] = {"metavar": form_of_value, "type": _reader(option)}
-            parser.add_argument(*option.flags, dest=option.field, action=form, help=_help(option), **kind)
+            how: dict[str, Any] = {"metavar": form_of_value, "type": _reader(option)}
+            parser.add_argument(*option.flags, dest=option.field, action=form, help=_help(option), **how)
     if command in PLANNING:
-        for names, (count, why) in NO_EFFECT.items():
-            parser.add_argument(*names, action=_NoEffect, nargs=count, const=why, help=argparse.SUPPRESS)
-        for names, (nargs, cure) in REFUSED.items():
-            parser.add_argument(*names, action=_Refused, nargs=nargs, const=cure, help=argparse.SUPPRESS)
+        for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):
+            for names, count, why in of_promptfoo(kind):
+                parser.add_argument(*names, action=action, nargs=count, const=why, help=argparse.SUPPRESS)
 
 
 def _help(option: Option) -> str:
@@ -101,8 +74,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
 
 def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
-    from gradegate.access.envfile import with_files
-    from gradegate.access.environment import Environment
+    from gradegate.access.environment import Environment, with_files
     from gradegate.files.checkout import commit_of
 
     given: dict[str, Any] = {}
@@ -131,18 +103,16 @@ def view(settings: Settings) -> View:
     return QUIET if settings.quiet else WHOLE if settings.verbose else View()
 
 
-class _Known(argparse.Action):
+class _NoEffect(argparse.Action):
     """An option without a value of its own; ``const`` says what is to be said about it."""
 
     def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, **{**rest, "default": argparse.SUPPRESS})
 
-
-class _NoEffect(_Known):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         print(f"gradegate: {option_string} has no effect: {self.const}", file=sys.stderr)
 
 
-class _Refused(_Known):
+class _Refused(_NoEffect):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         raise ConfigError.at(f"{option_string} of promptfoo is not an option here", None, str(self.const))

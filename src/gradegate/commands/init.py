@@ -42,10 +42,13 @@ def run(args: argparse.Namespace) -> int:
         return _from_pr(given)
     from gradegate.commands.first_gate import begin
 
-    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    ask = _ask if on_terminal and not args.yes else None
+    def ask(question: str) -> str:
+        print(question, end="", flush=True)  # on standard output; `input` would have it on standard error
+        return input()
+
+    asking = ask if sys.stdin.isatty() and sys.stdout.isatty() and not args.yes else None
     try:
-        for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=ask):
+        for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, live=args.live, ask=asking):
             say(line)
     except ProviderError as e:
         cure = "check the key and the address (a variable such as OPENAI_BASE_URL), use another --grader, or init without --live"
@@ -54,16 +57,10 @@ def run(args: argparse.Namespace) -> int:
     return PASS
 
 
-def _ask(question: str) -> str:
-    """A line that is typed. The question goes to standard output; ``input`` would have it on standard error."""
-    print(question, end="", flush=True)
-    return input()
-
-
 def _from_pr(given: Mapping[str, str]) -> int:
     from gradegate.commands.outlook import outlook
     from gradegate.files.checkout import repository_of
-    from gradegate.reporting.commands import harmless
+    from gradegate.reporting.visible import harmless
 
     if given:
         name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"

@@ -79,7 +79,13 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
         return said, [*wrong, *(worded(str(mistake), inputs=True) for mistake in e.mistakes)]
     plan = prepared.shown_plan
     said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
-    said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
+    blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
+    counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
+    yes = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
+    said += [
+        ("blocks", yes if counts and blocking else "no: every rule or every assertion only advises"),
+        ("forks", _forks(events, prepared, action)),
+    ]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
     return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
 
@@ -94,14 +100,6 @@ def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[Actio
     run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
     # Answers of another job are not there yet; whoever gives them, no target is asked.
     return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
-
-
-def _blocks(prepared: Prepared) -> str:
-    rules = [rule for policy in prepared.plan.policies for rule in policy.rules]
-    counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
-    if not counts or not any(rule.blocking for rule in rules):
-        return "no: every rule or every assertion only advises"
-    return f"yes, by {many(sum(rule.blocking for rule in rules), 'rule')}: the check fails when one is missed"
 
 
 def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings) -> str:

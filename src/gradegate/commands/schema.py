@@ -25,7 +25,8 @@ def run(args: argparse.Namespace) -> int:
 def schema(of: str) -> str:
     """JSON Schema of a config or of results.json, as text."""
     from gradegate.planning.schema import config_schema
-    from gradegate.results.shape import results_schema
+    from gradegate.results.shape import Results
 
-    written = results_schema() if of == "results" else config_schema()
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    written = draft | Results.model_json_schema(mode="serialization") if of == "results" else config_schema()
     return json.dumps(written, indent=2 if of == "results" else 1) + "\n"

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from gradegate.commands.choices import ACTION, Choices
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import repository_of
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -52,16 +52,11 @@ def ground(cwd: Path, folder: str) -> Ground:
     """Where somebody starts who stands in ``cwd``. Raises ConfigError for a folder that no workflow can name."""
     here = cwd.resolve()
     found = Ground(here, repository_of(here) or here, PurePosixPath(folder).parts)
-    check_place(found)
-    return found
-
-
-def check_place(found: Ground) -> None:
-    """Raise ConfigError for a folder that no workflow can name."""
     blank = found.below != found.below.strip()  # which the Action would not see
     if blank or not found.below.isprintable() or "${{" in found.below or ".git" in found.below.casefold().split("/"):
         what = f"the folder {found.below!r} cannot stand in a workflow"
         raise ConfigError.at(what, None, "start in a folder with a plain name")
+    return found
 
 
 def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[Place, str]:

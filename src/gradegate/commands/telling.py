@@ -35,8 +35,7 @@ def complain(text: str) -> None:
 
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
-    from gradegate.reporting.console import Line, Tone
-    from gradegate.reporting.paint import say
+    from gradegate.reporting.console import Line, Tone, say
 
     hide = _seal()
     place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
@@ -53,7 +52,7 @@ def say(text: str) -> None:
 
 def bare(text: str) -> str:
     """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
-    from gradegate.reporting.commands import harmless
+    from gradegate.reporting.visible import harmless
 
     return harmless(_seal()(worded(text, inputs=False)))
 
@@ -66,9 +65,8 @@ def _seal() -> Hide:
 
 def delivered(outcome: Delivered, view: View) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
-    from gradegate.reporting.console import lines
-    from gradegate.reporting.paint import fitted
-    from gradegate.reporting.paint import say as shown
+    from gradegate.reporting.console import fitted, lines
+    from gradegate.reporting.console import say as shown
 
     for failure in outcome.failures.values():
         complain(failure)
@@ -98,7 +96,7 @@ def estimated(settings: Settings) -> int:
 
 def say_estimate(prepared: Prepared) -> None:
     """Print what a run of the plan would take, and what its rules cannot see: the same for everybody who asks."""
-    from gradegate.reporting.commands import harmless
+    from gradegate.reporting.visible import harmless
     from gradegate.running.estimate import estimate, said
 
     for line in said(estimate(prepared.plan), prepared.client.budget.limits):

@@ -19,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
-    from gradegate.reporting.commands import harmless
+    from gradegate.reporting.visible import harmless
     from gradegate.reporting.wording import inventory
     from gradegate.steps.preparation import prepare, prepare_without_keys
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,36 +43,25 @@ def run(args: argparse.Namespace) -> int:
     return PASS
 
 
-def _replaceable(page: Path) -> None:
-    """Raise ConfigError where something else has the place of the page, whoever named that place."""
-    try:
-        if not page.is_file():  # it is not there, or cannot be replaced: then writing says so
-            return
-        with page.open(encoding="utf-8", errors="replace") as file:
-            ours = _OURS in file.read(_HEAD)
-    except (OSError, ValueError):
-        return
-    if not ours:
-        what = f"`{page}` exists already and is not a page of gradegate"
-        raise ConfigError.at(what, None, "move it away, or name another with -o")
-
-
 def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
     from gradegate.access.environment import Environment, sealing
-    from gradegate.reporting.deliver import check_outputs, write
-    from gradegate.reporting.places import check_inputs, places
+    from gradegate.reporting.deliver import check_inputs, check_outputs, places, write
 
     cwd = here()
     if not output.endswith(".html"):
         raise ConfigError.at(f"the page `{output}` has another ending than .html", None, "end it with .html")
     where = places([output], cwd, Environment(os.environ))
     check_inputs(where, [results.resolve()])
-    _replaceable(where[output].path)
+    page = where[output].path
+    with suppress(OSError, ValueError):  # where it is not there, or cannot be replaced, writing says so
+        if page.is_file() and _OURS not in page.open(encoding="utf-8", errors="replace").read(_HEAD):
+            what = f"`{page}` exists already and is not a page of gradegate"
+            raise ConfigError.at(what, None, "move it away, or name another with -o")
     seal = sealing(os.environ)
     failures = write(check_outputs([output]), where, decision, links, seal)
     if failures:
         raise ConfigError.at(failures[output], None, "name another file with -o")
-    return where[output].path
+    return page
 
 
 def _opened(page: Path) -> bool:

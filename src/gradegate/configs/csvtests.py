@@ -12,8 +12,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.configs.scripts import is_script
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.amounts import READ, TooMuch
-from gradegate.files.bounds import MAX_CHARACTERS
+from gradegate.files.bounds import MAX_CHARACTERS, READ, TooMuch
 from gradegate.grading.grader import GRADERS, Written, of_two
 from gradegate.processes.program import is_python
 from gradegate.registry import near, suggest

@@ -9,7 +9,7 @@ from typing import Any
 from gradegate.configs import csvtests, generators, goldens
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document, jsonlines, refs
+from gradegate.files import document
 from gradegate.files.kinds import is_code
 from gradegate.processes.program import split
 
@@ -54,7 +54,7 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
             rows = list(csvtests.read(content, name))
         yield from ((test, name, test) for test in rows)
     else:
-        tests = refs.read(content, name)
+        tests = document.resolved(content, name)
         tests = goldens.tests(tests, name, joined=False) if goldens.are_goldens(tests) else tests
         if not isinstance(tests, list):
             if not isinstance(tests, dict):
@@ -65,4 +65,4 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
 
 def table(content: bytes, name: str) -> list[document.Map]:
     """The rows of a file of JSON lines or CSV, as they are, each with its line. Raises ConfigError."""
-    return list(jsonlines.read(content, name) if name.endswith(".jsonl") else csvtests.table(content, name))
+    return list(document.read_lines(content, name) if name.endswith(".jsonl") else csvtests.table(content, name))

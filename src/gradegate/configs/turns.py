@@ -14,7 +14,7 @@ from gradegate.asking.toolcalls import CALLS, uniform
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document, jsonlines
+from gradegate.files import document
 from gradegate.values.conversation import Image, Turn, exchanges
 
 
@@ -55,7 +55,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     if isinstance(written, str):
         content = source.workspace.read(written, source.folder, origin)
         file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
-        written = jsonlines.read(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        written = document.read_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
         if isinstance(written, dict) and isinstance(written.get("turns"), list):
             written = written["turns"]
     if not written:

@@ -18,14 +18,7 @@ def at_once(number: int, frame: Any) -> NoReturn:
 
 def exit_code(decision: Decision) -> int:
     """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive or not run, 130 and 143 interrupted."""
-    from gradegate.values.result import GateOutcome
-
     if decision.run.interrupted:
         return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
-    if decision.outcome is GateOutcome.BLOCKED:
-        return BLOCKED
-    if decision.outcome is GateOutcome.INCONCLUSIVE:
-        return MISTAKE if decision.setup else INCONCLUSIVE
-    if decision.outcome is GateOutcome.NOT_RUN:
-        return INCONCLUSIVE
-    return PASS
+    codes = {"blocked": BLOCKED, "inconclusive": MISTAKE if decision.setup else INCONCLUSIVE, "not-run": INCONCLUSIVE}
+    return codes.get(decision.outcome.value, PASS)

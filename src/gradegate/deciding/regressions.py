@@ -1,27 +1,30 @@
-"""The rules that look at the base: at most so many new failures, and no drop that noise does not explain. Pure."""
+"""The rules that look at the base: at most so many new failures, and no drop, cost or latency that noise does not explain. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
-from gradegate.deciding.confirmations import AskedAgain, left_undone
-from gradegate.deciding.pace import increases, limits
-from gradegate.deciding.rules import count
+from gradegate.deciding.chances import student
+from gradegate.deciding.rules import count, left_undone, overturned
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.values.account import BaselineReport
-from gradegate.values.figures import figure, many, percent
+from gradegate.values.conversation import Increase
+from gradegate.values.figures import dearer, figure, many, percent, slower
 from gradegate.values.limits import exact
-from gradegate.values.result import Grade, Outcome, Row, RuleResult, takes
+from gradegate.values.result import Grade, Outcome, Row, RuleResult, selects, takes
 from gradegate.values.suite import Rule
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names
+_LEAST = 5  # pairs of which the spread says something
+_MOST = 1e15  # no answer takes so many dollars or seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,32 +69,26 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
 def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
     rule = result.rule
+    found = []
+    if report or rule.beside_base:
+        found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
     if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
-        result = replace(result, base_rate=_base_rate(rule, rows))
+        grades = (grade.base.outcome for case in found for grade in case.grades if grade.base)
+        bases = (case.base for case in found) if rule.every_case else grades
+        result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
     if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
         result = replace(result, reason="")
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         cost, latency = increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
-        for outcome, reason, noise in limits(result, rows):
+        for outcome, reason, noise in _limits(result, rows):
             result = _joined(replace(result, within_noise=result.within_noise or noise), outcome, reason)
-    if not rule.beside_base:
-        return result
-    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
     cases = [case for case in found if case.grades]
     if rule.max_new_failures is not None:
         result = _joined(*_newly(result, cases, report))
     if rule.max_drop is not None:
         result = _joined(*_dropped(result, cases, answers))
     return result
-
-
-def _base_rate(rule: Rule, rows: Sequence[Row]) -> float | None:
-    """The pass rate on the base of the grades that a rule selects; of every case, of whole cases."""
-    cases = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
-    if rule.every_case:
-        return count(case.base for case in cases if case.base).pass_rate
-    return count(grade.base.outcome for case in cases for grade in case.grades if grade.base).pass_rate
 
 
 def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
@@ -113,10 +110,12 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     unsure = [  # nobody asked again, or the base's answer could not be graded again
         case for kind, case in kinds if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
     ]
-    known = {id(case) for case in (*new, *unsure)}
-    contradicted = [case for case in cases if id(case) not in known and any(map(is_contradicted, case.grades))]
-    overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
-    beside = _uncounted([kind for kind, _ in kinds]) + AskedAgain(0, overturned).said(0)
+    counted = {id(case) for case in (*new, *unsure)}
+    contradicted = [case for case in cases if id(case) not in counted and any(map(is_contradicted, case.grades))]
+    again = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
+    known = ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
+    uncounted = " and ".join(many(number, noun) for kind, noun in known if (number := [it for it, _ in kinds].count(kind)))
+    beside = (f"; {uncounted} not counted" if uncounted else "") + overturned(again)
     result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
@@ -135,13 +134,6 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     names = [f"`{excerpt(' '.join((it.row.description or f'case {it.row.case + 1}').split()), 80)}`" for it in may_be[:_NAMED]]
     more = f" and {len(may_be) - _NAMED:,} more" if len(may_be) > _NAMED else ""
     return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {', '.join(names)}{more}{beside}"
-
-
-def _uncounted(kinds: Sequence[str]) -> str:
-    """``; 4 known failures and 1 unsteady failure not counted``."""
-    pairs = ((kinds.count(PRE_EXISTING), "known failure"), (kinds.count(UNSTEADY), "unsteady failure"))
-    said = " and ".join(many(number, noun) for number, noun in pairs if number)
-    return f"; {said} not counted" if said else ""
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
@@ -184,7 +176,7 @@ class Sign(NamedTuple):
 
 
 def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[RuleResult, Outcome, str]:
-    sign = _firsts(cases) if answers else _finals(cases)
+    sign = _sign(cases, answers)
     if not sign.compared:
         return result, Outcome.ERROR, "no case could be compared with the base"
     p = float(sign.p)
@@ -194,36 +186,69 @@ def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[
     most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
     if not sign.drops(most):
         return result, Outcome.PASS, said
-    # Those that a budget or a signal left before the end, as far as they are not compared.
+    # Those that a budget or a signal left before the end, as far as they are not compared; at best, all of them pass.
     left = (case for case in cases if any(grade.undone for grade in case.grades))
-    undone = [case for case in left if not answers or None in case.firsts]
-    if undone and not _at_best(sign, undone, answers).drops(most):
+    undone = [case.firsts[0] if answers else case.base for case in left if not answers or None in case.firsts]
+    best = Sign(sign.worse, sign.better + undone.count(Outcome.FAIL), sign.compared + sum(base is not None for base in undone))
+    if undone and not best.drops(most):
         return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
     return result, Outcome.FAIL, said
 
 
-def _at_best(sign: Sign, undone: Iterable[Case], answers: bool) -> Sign:
-    """The same with these passing."""
-    bases = [case.firsts[0] if answers else case.base for case in undone]
-    better = sign.better + bases.count(Outcome.FAIL)
-    return Sign(sign.worse, better, sign.compared + sum(base is not None for base in bases))
-
-
-def _finals(cases: Iterable[Case]) -> Sign:
-    worse = better = compared = 0
+def _sign(cases: Iterable[Case], answers: bool) -> Sign:
+    """What base and head said at first where ``answers`` are compared; else in the end, as far as that is decided."""
+    pairs = []
     for case in cases:
-        base, kind = case.base, case.standing
-        decided = all(grade.outcome is not Outcome.ERROR for grade in case.grades)
-        if base is not None and kind not in (UNDECIDED, OPEN) and decided:
-            compared += 1
-            worse += base is Outcome.PASS and kind == NEW_FAILURE
-            better += base is Outcome.FAIL and kind == FIXED
-    return Sign(worse, better, compared)
+        base, head = case.firsts
+        if not answers:
+            base = None if any(grade.outcome is Outcome.ERROR for grade in case.grades) else case.base
+            ends = {NEW_FAILURE: Outcome.FAIL, FIXED: Outcome.PASS, UNDECIDED: None, OPEN: None}
+            head = ends.get(case.standing, base)
+        if base is not None and head is not None:
+            pairs.append((base, head))
+    return Sign(pairs.count((Outcome.PASS, Outcome.FAIL)), pairs.count((Outcome.FAIL, Outcome.PASS)), len(pairs))
 
 
-def _firsts(cases: Iterable[Case]) -> Sign:
-    pairs = [case.firsts for case in cases]
-    known = [pair for pair in pairs if None not in pair]
-    return Sign(
-        sum(pair == (Outcome.PASS, Outcome.FAIL) for pair in known), sum(pair == (Outcome.FAIL, Outcome.PASS) for pair in known), len(known)
-    )
+# --- cost and latency: the mean of paired differences, and its noise ------------------------------------------
+
+
+def increases(rows: Iterable[Row], rule: Rule | None = None) -> tuple[Increase | None, Increase | None]:
+    """In dollars and in seconds an answer, over those that both sides asked for and of which the rule looks at a grade."""
+    pairs = [(row.base_took, row.took) for row in rows if row.base_took and row.took and (rule is None or _sees(rule, row))]
+    return _increase((base.usd, here.usd) for base, here in pairs), _increase((base.seconds, here.seconds) for base, here in pairs)
+
+
+def _sees(rule: Rule, row: Row) -> bool:
+    return any(not it.inner and selects(rule, it.assertion, row.provider, row.description) for it in row.grades)
+
+
+def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | None:
+    pairs = [(base, here) for base, here in sides if base is not None and here is not None and max(base, here) < _MOST]
+    count = len(pairs)
+    if count < _LEAST:
+        return None
+    base, here = (math.fsum(side) / count for side in zip(*pairs, strict=True))
+    variance = math.fsum((ours - theirs - (here - base)) ** 2 for theirs, ours in pairs) / (count - 1)
+    half = student(count - 1) * math.sqrt(variance / count)
+    return Increase(count, base, here, here - base - half, here - base + half)
+
+
+def _limits(result: RuleResult, rows: Iterable[Row]) -> Iterator[tuple[Outcome, str, bool]]:
+    """What the limits of a rule come to: the reason, and whether noise alone may be what is above one."""
+    rule = result.rule
+    undone = sum(row.undone and _sees(rule, row) for row in rows)
+    for name, most, by in (("cost", rule.max_cost_increase, result.cost), ("latency", rule.max_latency_increase, result.latency)):
+        if most is None:
+            continue
+        if by is None:
+            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
+            yield Outcome.ERROR, f"the {name} {unknown}", False
+            continue
+        limit, said, allowed = (percent(most), dearer(by), most * by.base) if name == "cost" else (f"{most:g} s", slower(by), most)
+        above, beyond = (it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base) for it in (by.here - by.base, by.low))
+        end = f"above the limit of {limit} by no more than noise explains" if above and not beyond else f"at most {limit} is allowed"
+        told = f"an answer is {said} than on the base, over {many(by.compared, 'answer')}: {end}"
+        if beyond and undone:  # the answers that are missing may be the cheap and fast ones
+            yield Outcome.ERROR, f"{told} so far; {left_undone(undone)}", False
+        else:
+            yield (Outcome.FAIL if beyond else Outcome.PASS), told, above and not beyond

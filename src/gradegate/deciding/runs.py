@@ -24,15 +24,6 @@ def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     return ERROR if passed + left < runs.passes and failed + left <= most else None
 
 
-def more(runs: Runs, outcomes: Sequence[Outcome]) -> int:
-    """How many runs are made at once: of as many, each is needed whatever the others say."""
-    if verdict(runs, outcomes):
-        return 0
-    made = outcomes[: runs.of]
-    to_pass, to_fail = runs.passes - made.count(PASS), runs.of - runs.passes + 1 - made.count(FAIL)
-    return max(1, min(to_pass, to_fail, runs.of - len(made)))
-
-
 def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
     """What a rule asks of the runs of a case; without a rule, what the case as a whole is held to."""
     if rule is None or needs.own:
@@ -42,9 +33,18 @@ def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
 
 
 def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> int:
-    """How many more runs of a case are made at once, with those that there are, so that it is settled for all that look at it."""
-    views = ((of_rule(rule, needs), [outcome_of(rule, row) for row in rows]) for rule in (None, *rules))
-    return max(more(runs, [it for it in outcomes if it]) for runs, outcomes in views if None not in outcomes)
+    """How many more runs of a case are made at once, with those that there are, so that it is settled for all that look at it.
+
+    Of as many, each is needed whatever the others say.
+    """
+    most = 0
+    for rule in (None, *rules):
+        runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
+        if len(outcomes) == len(rows) and not verdict(runs, outcomes):
+            made = outcomes[: runs.of]
+            to_pass, to_fail = runs.passes - made.count(PASS), runs.of - runs.passes + 1 - made.count(FAIL)
+            most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
+    return most
 
 
 def _is_whole(rule: Rule | None, row: Row) -> bool:
@@ -112,8 +112,8 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
     if rule and rule.blocking and end is not PASS and why and all(why):
         return None  # of a test in quarantine
-    row = replace(telling[0], outcome=end, threshold=None, verdict=end, runs=len(rows))
-    row = replace(row, of=runs.of, passed=outcomes.count(PASS), needed=runs.passes)
+    row = replace(telling[0], outcome=end, threshold=None, verdict=end, runs=len(rows), of=runs.of)
+    row = replace(row, passed=outcomes.count(PASS), needed=runs.passes)
     row = replace(row, reason=row.ran)
     selected = [grade for one in telling for grade in _selected(rule, one)]
     decisive = [grade for grade in selected if grade.outcome is end] or selected
@@ -173,17 +173,13 @@ def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
     runs, best = of_rule(rule, needs), list[Outcome]()
     places: list[tuple[int, int]] = []
     for number, row, open_ in case[: runs.of]:
-        found: list[int] = []
-        if outcome_of(rule, row) is FAIL:
-            found = _open(rule, row, open_)
+        outcome, found = outcome_of(rule, row) or ERROR, list[int]()
+        if outcome is FAIL and _is_whole(rule, row):
+            found = open_in_case(row, open_)
+        elif outcome is FAIL:
+            failing = [place for place, grade in enumerate(row.grades) if grade.outcome is FAIL and takes(rule, row, grade)]
+            each = [open_in_grade(row.grades, place, open_) for place in failing]
+            found = sorted({place for inner in each for place in inner}) if all(each) else []
         places += ((number, position) for position in found)
-        best.append(PASS if found else outcome_of(rule, row) or ERROR)
+        best.append(PASS if found else outcome)
     return [] if verdict(runs, best) is FAIL else places
-
-
-def _open(rule: Rule, row: Row, open_: frozenset[int]) -> list[int]:
-    if _is_whole(rule, row):
-        return open_in_case(row, open_)
-    failing = [place for place, grade in enumerate(row.grades) if grade.outcome is FAIL and takes(rule, row, grade)]
-    each = [open_in_grade(row.grades, place, open_) for place in failing]
-    return sorted({place for found in each for place in found}) if all(each) else []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
 
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
@@ -38,49 +40,33 @@ class Opened:
         return cls(runs[0][1], frozenset(place for run in runs for place in run[2]), tuple(runs) if runs[0][1].needs else ())
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none.
-
-    ``unsure``: those of them that may be new failures, because the grader contradicts itself. ``undone``: those that a
-    budget or a signal left before their end, which might pass.
-    """
+class Tally(NamedTuple):
+    """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none."""
 
     passed: int = 0
     failed: int = 0
     open: tuple[Unit, ...] = ()
-    unsure: int = 0
-    undone: int = 0
+    unsure: int = 0  # those of them that may be new failures, because the grader contradicts itself
+    undone: int = 0  # those that a budget or a signal left before their end, which might pass
     untold: tuple[Unit, ...] = ()  # those of the open that are an ERROR as long as they are, whatever the rule says
 
 
-@dataclass(slots=True)
+def _total(tallies: Iterable[Tally]) -> Tally:
+    passed, failed, open_, unsure, undone, untold = zip(Tally(), *tallies, strict=True)
+    return Tally(sum(passed), sum(failed), tuple(chain(*open_)), sum(unsure), sum(undone), tuple(chain(*untold)))
+
+
 class _Part:
-    """A rule, or what it asks of the base or of the run alone, with what it counted for good."""
+    """A rule, or what it asks of the base or of the run alone, with what it counted for good: rows of which nothing is open."""
 
-    rule: Rule
-    passed: int = 0
-    failed: int = 0
-    unsure: int = 0
-    undone: int = 0
-
-    def count(self, opened: Opened) -> None:
-        """Take a row of which nothing is open."""
-        for outcome, _, undone in units(self.rule, opened):
-            self.passed += outcome is Outcome.PASS
-            self.failed += outcome is Outcome.FAIL
-            self.unsure += outcome is Outcome.ERROR
-            self.undone += undone
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.counted: list[Tally] = []
 
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
-        tallies = [tallied(self.rule, number, opened) for number, opened in active.items()]
-        passed = self.passed + sum(tally.passed for tally in tallies)
-        failed = self.failed + sum(tally.failed for tally in tallies)
-        unsure = self.unsure + sum(tally.unsure for tally in tallies)
-        undone = self.undone + sum(tally.undone for tally in tallies)
-        open_, untold = (tuple(unit for tally in tallies for unit in getattr(tally, name)) for name in ("open", "untold"))
-        return Tally(passed, failed, open_, unsure, undone, untold)
+        self.counted = [_total(self.counted)]
+        return _total([*self.counted, *(tallied(self.rule, number, opened) for number, opened in active.items())])
 
 
 class Waves:
@@ -99,9 +85,8 @@ class Waves:
             self._active[number] = opened
             return
         self._active.pop(number, None)
-        for parts in self._rules:
-            for part in parts:
-                part.count(opened)
+        for part in chain(*self._rules):
+            part.counted.append(tallied(part.rule, number, opened))
 
     def next(self) -> list[Place]:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
@@ -117,7 +102,7 @@ class Waves:
     def last(self) -> list[Place]:
         """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
         cases: dict[int, set[Place]] = {}
-        for part in (part for parts in self._rules for part in parts):
+        for part in chain(*self._rules):
             tally = part.tally(self._active)
             for unit in tally.open if missed(part.rule, tally) else ():
                 cases.setdefault(unit[0][0], set()).update(unit)
@@ -182,28 +167,32 @@ def width(rule: Rule, tally: Tally) -> int:
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
-    passed = failed = unsure = undone = 0
-    open_: list[Unit] = []
-    untold: list[Unit] = []
-    for outcome, unit, left in units(rule, opened, number):
-        if unit:
-            open_.append(unit)
-            untold += [unit] if outcome is Outcome.ERROR else []
-        else:
-            passed += outcome is Outcome.PASS
-            failed += outcome is Outcome.FAIL
-            unsure += outcome is Outcome.ERROR
-            undone += left
-    return Tally(passed, failed, tuple(open_), unsure, undone, tuple(untold))
+    found = list(units(rule, opened, number))
+    ended = [outcome for outcome, unit, _ in found if not unit]
+    open_ = tuple(unit for _, unit, _ in found if unit)
+    undone = sum(left for _, unit, left in found if not unit)
+    untold = tuple(unit for outcome, unit, _ in found if unit and outcome is Outcome.ERROR)
+    return Tally(ended.count(Outcome.PASS), ended.count(Outcome.FAIL), open_, ended.count(Outcome.ERROR), undone, untold)
 
 
 def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
     """Each thing that the rule counts of a row, which has that number, or of a case by its runs."""
+    row = opened.row
+
+    def numbered(positions: Iterable[int]) -> Unit:
+        return tuple((number, position) for position in positions)
+
     if opened.runs:
         yield from _of_case(rule, opened.runs)
-        return
-    counts = _beside_base(rule, opened) if rule.beside_base else _of_row(rule, opened)
-    yield from ((outcome, tuple((number, position) for position in positions), undone) for outcome, positions, undone in counts)
+    elif rule.beside_base:
+        yield from ((outcome, numbered(positions), False) for outcome, positions in _beside_base(rule, opened))
+    elif rule.every_case:
+        if counted(rule, row):
+            yield row.outcome, numbered(open_in_case(row, opened.open)), False
+    else:
+        for position, grade in enumerate(row.grades):
+            if takes(rule, row, grade):
+                yield grade.outcome, numbered(open_in_grade(row.grades, position, opened.open)), grade.undone
 
 
 def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
@@ -219,17 +208,6 @@ def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
         yield Outcome.FAIL if grade.status == NEW_FAILURE else Outcome.PASS, (), False
 
 
-def _of_row(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence[int], bool]]:
-    row = opened.row
-    if rule.every_case:
-        if counted(rule, row):
-            yield row.outcome, open_in_case(row, opened.open), False
-        return
-    for position, grade in enumerate(row.grades):
-        if takes(rule, row, grade):
-            yield grade.outcome, open_in_grade(row.grades, position, opened.open), grade.undone
-
-
 def parts_of(rule: Rule) -> Iterator[Rule]:
     """The rule; of one that looks at the base and at the run itself, a rule for each."""
     if rule.beside_base and rule.own:
@@ -239,7 +217,7 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
         yield rule
 
 
-def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence[int], bool]]:
+def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence[int]]]:
     """A case that is a new failure as FAIL; what may become one with its open grades, and for drops what was old, too."""
     row = opened.row
     taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
@@ -248,7 +226,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
     found = {place: open_in_grade(row.grades, place, opened.open) for place in taken}
     for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
     if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
-        yield Outcome.FAIL, [], False
+        yield Outcome.FAIL, []
         return
     asked = [
         inner
@@ -258,4 +236,4 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
     certain = Outcome.ERROR if any(is_contradicted(row.grades[place]) for place in taken) else Outcome.PASS
-    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked)), False
+    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))

@@ -17,7 +17,7 @@ from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import document, refs
+from gradegate.files import document
 from gradegate.values.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
@@ -182,7 +182,7 @@ class _Reader:
             try:
                 paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
                 read = [(workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths]
-                found = [(name, refs.read(content, name)) for name, content in read] or [(self.desk.file, item)]
+                found = [(name, document.resolved(content, name)) for name, content in read] or [(self.desk.file, item)]
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
                 continue

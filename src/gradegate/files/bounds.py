@@ -1,4 +1,4 @@
-"""How much time and memory a config may take, and why so much: the numbers of docs/limits.md.
+"""How much time and memory a config may take, and why so much: the numbers of docs/limits.md; and what a run has read of it.
 
 All processes together stay below 500 MB: 192 of the worker's, and what the sizes below leave the gate itself.
 """
@@ -49,3 +49,39 @@ MAX_SAID = 128 * MIB  # characters of all answers of a run, which reports keep
 MAX_RULES = 100  # of a gate; each looks at every grade
 MAX_DERIVED = 100  # derived metrics of a config; each is worked out for every prompt and target
 MAX_DERIVED_VALUES = 10_000  # of a config; one takes 0.5 ms
+
+
+class TooMuch(ValueError):
+    """The files or answers of the run hold too much; the message says of what."""
+
+
+class Amounts:
+    """What the files and answers of a run hold together, so that many small ones cannot pass the limit for one."""
+
+    def __init__(self) -> None:
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """A new run: what others read is not its own."""
+        self.size = self.values = self.said = 0
+
+    def add_bytes(self, number: int) -> None:
+        """Raises TooMuch."""
+        self.size += number
+        if self.size > MAX_FILES:
+            raise TooMuch(f"the files of this run have more than {MAX_FILES // MIB} MiB together")
+
+    def add_answer(self, characters: int) -> None:
+        """Raises TooMuch."""
+        self.said += characters
+        if self.said > MAX_SAID:
+            raise TooMuch(f"the answers of this run have more than {MAX_SAID // MIB} Mi characters together")
+
+    def add_values(self, number: int) -> None:
+        """Raises TooMuch."""
+        self.values += number
+        if self.values > MAX_VALUES:
+            raise TooMuch(f"the files of this run hold more than {MAX_VALUES:,} values together")
+
+
+READ = Amounts()

@@ -1,15 +1,20 @@
-"""Which commit is checked out, read from the files of git."""
+"""Which commit is checked out, and the objects of git, read without git and without the configuration of a repository.
+
+The name of an object is the hash of what it holds, so that whoever knows the name of a commit knows every file in it, whatever
+else lies in the folder, and however it came there. The program ``git`` is not asked: a repository can configure what that starts.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
 
 from gradegate.access.environment import Environment
-from gradegate.files.gitobjects import paths_of
-from gradegate.files.regular import regular
+from gradegate.files.plain_files import regular
 
+LARGEST = 32 * 1024 * 1024  # bytes of a loose commit or tree; a tree of 100,000 files has four million
 MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -34,9 +39,11 @@ def brought(path: Path) -> bool:
     """
     if (root := repository_of(path.parent)) is None:
         return False
+    from dulwich.index import Index
+
     try:
-        listed = paths_of(folders_of(root)[0] / "index")
-    except (OSError, ValueError):
+        listed = frozenset(Index(folders_of(root)[0] / "index"))  # nothing where there is none
+    except Exception:  # what the library raises on damaged bytes has no end
         return True
     places = {path, path.resolve(), *path.parents} - {root, *root.parents}
     names = [os.fsencode(place.relative_to(root)) for place in places if place.is_relative_to(root)]
@@ -77,3 +84,29 @@ def _text(path: Path, most: int = MOST_NAME) -> str:
     """A small plain file; what would block or never end is none. Raises OSError and ValueError."""
     with regular(path, most, links=True) as file:
         return file.read(most).decode()
+
+
+def object_name(kind: str, content: bytes, length: int) -> str:
+    """The name that git gives to an object; ``length`` is that of the repository's names: 40 (SHA-1) or 64 (SHA-256)."""
+    digest = hashlib.sha256() if length == 64 else hashlib.sha1(usedforsecurity=False)
+    digest.update(b"%s %d\0" % (kind.encode(), len(content)))
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def read_object(folder: Path, name: str, kind: str) -> bytes:
+    """The content of an object in the folder ``objects`` of a repository. Raises LookupError when it cannot be had."""
+    from dulwich.object_format import SHA1, SHA256
+    from dulwich.object_store import DiskObjectStore
+    from dulwich.objects import ObjectID
+
+    form = SHA256 if len(name) == 64 else SHA1
+    store = DiskObjectStore(folder, object_format=form, loose_object_size_limit=LARGEST)
+    try:
+        content = store.get_raw(ObjectID(name.encode()))[1]
+    except Exception:  # as above: whatever it is, the object cannot be had
+        content = None  # the exception is let go of, because it holds on to files
+    store.close()
+    if content is None or object_name(kind, content, len(name)) != name:
+        raise LookupError(name)
+    return content

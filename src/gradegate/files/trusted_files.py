@@ -9,8 +9,7 @@ from pathlib import Path
 
 from gradegate.access.environment import Environment, event_shown
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.checkout import SHA, folders_of, head_of, repository_of
-from gradegate.files.gitobjects import object_name, read_object
+from gradegate.files.checkout import SHA, folders_of, head_of, object_name, read_object, repository_of
 
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
@@ -47,15 +46,34 @@ class Vouched:
 
     def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
         """Raises ConfigError unless the commit has this content at this path, through the same links."""
-        if self._name(content) != self.find(path, shown, origin):
+        if object_name("blob", content, len(self.commit)) != self.find(path, shown, origin):
             raise self._refusal(f"`{shown}` is not as it is in", origin)
 
     def find(self, path: Path, shown: str, origin: Origin | None) -> str:
         """The name of the content that the commit has at a path, as it is written. Raises ConfigError."""
         try:
-            return self._blob(path)
+            top = next((parent for parent in reversed(path.parents) if parent.resolve() == self.root), self.root)
+            steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
+            while steps:
+                if (step := steps.pop()) == "..":
+                    at.pop()
+                    continue
+                at.append(step)
+                mode, name = self._entry(at)
+                if not self._is(self.root.joinpath(*at), mode, name):
+                    raise LookupError(step)
+                if mode == LINK:
+                    links += 1
+                    steps += reversed(Path(self.root.joinpath(*at).readlink()).parts)
+                    at.pop()
+                if links > MOST_LINKS:
+                    raise LookupError(step)
+            mode, name = self._entry(at)
+            if not mode.startswith(FILE):
+                raise LookupError(path)
         except (LookupError, ValueError, OSError) as e:
             raise self._refusal(f"`{shown}` cannot be found in", origin) from e
+        return name
 
     def all_of(self, folder: Path, matches: Iterable[Path], origin: Origin | None = None) -> None:
         """Raises ConfigError unless a pattern matches in a folder what it would match in the commit, no less and no more."""
@@ -76,8 +94,8 @@ class Vouched:
             self._entry(at)
         except KeyError:
             return False
-        except NotADirectoryError:
-            return True  # a link or a file in the place of a folder
+        except NotADirectoryError:  # a link or a file in the place of a folder
+            pass
         return True
 
     def files(self, at: Sequence[str] = ()) -> Iterator[str]:
@@ -86,44 +104,19 @@ class Vouched:
         Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
         """
         try:
-            mode, name = self._entry(at)
+            left = [(tuple(at), *self._entry(at))]
         except (KeyError, NotADirectoryError):
             return
-        yield from self._below(tuple(at), mode, name)
-
-    def _below(self, at: tuple[str, ...], mode: bytes, name: str) -> Iterator[str]:
-        if mode != FOLDER:
-            yield "/".join(at)
-            return
-        for entry, found in self._tree(name).items():
-            yield from self._below((*at, os.fsdecode(entry)), *found)
+        while left:
+            path, mode, name = left.pop()
+            if mode == FOLDER:
+                left += (((*path, os.fsdecode(entry)), *found) for entry, found in reversed(self._tree(name).items()))
+            else:
+                yield "/".join(path)
 
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
         why = f"{what} the commit {self.commit}, and nothing else is read at {event_shown(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
-
-    def _blob(self, path: Path) -> str:
-        """The name of the content that the commit has at a path. Raises LookupError, ValueError and OSError."""
-        top = next((parent for parent in reversed(path.parents) if parent.resolve() == self.root), self.root)
-        steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
-        while steps:
-            if (step := steps.pop()) == "..":
-                at.pop()
-                continue
-            at.append(step)
-            mode, name = self._entry(at)
-            if not self._is(self.root.joinpath(*at), mode, name):
-                raise LookupError(step)
-            if mode == LINK:
-                links += 1
-                steps += reversed(Path(self.root.joinpath(*at).readlink()).parts)
-                at.pop()
-            if links > MOST_LINKS:
-                raise LookupError(step)
-        mode, name = self._entry(at)
-        if not mode.startswith(FILE):
-            raise LookupError(path)
-        return name
 
     def _gone(self, at: tuple[str, ...], tree: str) -> Iterator[Path]:
         """What the commit has below a folder, and the checkout has not."""
@@ -138,7 +131,7 @@ class Vouched:
         """Whether a place holds what its mode says; of a link also whether it leads where it led."""
         if place.is_symlink():
             target = os.readlink(os.fsencode(place))  # noqa: PTH115  # a Path would drop "./"
-            return mode == LINK and self._name(target) == name
+            return mode == LINK and object_name("blob", target, len(self.commit)) == name
         return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
 
     def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
@@ -159,20 +152,14 @@ class Vouched:
             first = read_object(self.objects, name, "commit").partition(b"\n")[0]
             self.trees[name] = {b"": (FOLDER, first.removeprefix(b"tree ").decode())}
         elif name not in self.trees:
-            self.trees[name] = dict(_entries(read_object(self.objects, name, "tree"), len(name) // 2))
+            tree, place, entries = read_object(self.objects, name, "tree"), 0, dict[bytes, tuple[bytes, str]]()
+            while place < len(tree):
+                end = tree.index(b"\0", place)
+                mode, _, entry = tree[place:end].partition(b" ")
+                place = end + 1 + len(name) // 2
+                entries[entry] = (mode, tree[end + 1 : place].hex())
+            self.trees[name] = entries
         return self.trees[name]
-
-    def _name(self, content: bytes) -> str:
-        return object_name("blob", content, len(self.commit))
-
-
-def _entries(tree: bytes, size: int) -> Iterator[tuple[bytes, tuple[bytes, str]]]:
-    place = 0
-    while place < len(tree):
-        end = tree.index(b"\0", place)
-        mode, _, name = tree[place:end].partition(b" ")
-        place = end + 1 + size
-        yield name, (mode, tree[end + 1 : place].hex())
 
 
 def ways(path: Path) -> Iterator[Path]:

@@ -1,27 +1,30 @@
-"""The files of the repository: every path from a config stays inside it, through symbolic links too."""
+"""The files of the repository: every path from a config stays inside it, through symbolic links too.
+
+Patterns of paths, such as ``tests/**/*.yaml``, are followed only so far. ``Path.glob`` has no end to what it looks at: a
+pattern over a tree of a million files, or through links to folders above, takes minutes and gigabytes before its first file.
+"""
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.amounts import READ, TooMuch
-from gradegate.files.bounds import MAX_FILE
+from gradegate.files.bounds import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
 from gradegate.files.kinds import holds_credentials, is_code, is_hidden, is_material
-from gradegate.files.nearest import absent, inside
-from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.trusted_files import Vouched
+from gradegate.registry import near
 
-
-def searched(pattern: Path) -> Path:
-    """The folder that a pattern looks into: what stands before its first sign."""
-    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+_NAMES = 5_000  # of a folder that are looked at, for one that was meant
+_MAX_PARTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class Workspace:
     def glob(self, pattern: str, base: Path, origin: Origin) -> list[Path]:
         """Files that a pattern matches, sorted; a plain path must exist. Raises ConfigError when there is none."""
         written = pattern.removeprefix("file://")
-        if not any(character in written for character in "*?["):
+        if not glob.has_magic(written):
             path = self.locate(pattern, base, origin)
             if not path.is_file():
                 what, cure = absent(pattern, path, self.root)
@@ -155,3 +158,107 @@ class Workspace:
         for file in files:
             self._check_ending(file, origin)
         return files
+
+
+def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
+    """What is wrong with a path as it was written, which leads to ``path``, and the cure. Names are relative to ``root``."""
+    if path.is_dir():
+        return f"`{written}` is a folder, and no file", "name a file in it"
+    plain = written.removeprefix("file://")
+    if re.match(r"[A-Za-z]:[\\/]", plain):
+        return (f"`{written}` is a path on one machine only", "name the file by its path from the file that names it, with `/`")
+    slashed = (path.parent / path.name.replace("\\", "/")).resolve()
+    if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
+        return f"`{written}` does not exist: folders are parted with `/`", f'write "{written.replace(chr(92), "/")}"'
+    folder, name = path.parent, path.name
+    while not folder.is_dir() and folder != folder.parent:
+        folder, name = folder.parent, folder.name
+    wants_folder = folder != path.parent
+    what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
+    others: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        others = sorted(entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder)
+    if meant := near(name, others):
+        return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
+    if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
+        other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
+        return what, f'paths are relative to the file that names them: write "{other}"'
+    return what, "correct the path"
+
+
+def inside(folder: Path, root: Path) -> str:
+    """A folder as messages name it."""
+    if folder == root:
+        return "the root of the workspace"
+    name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
+    return f"the folder `{name}`"
+
+
+# --- patterns -------------------------------------------------------------------------------------------------
+
+
+class TooMany(ValueError):
+    """A pattern looks at too many files, or matches too many; the message says so of the pattern."""
+
+
+def searched(pattern: Path) -> Path:
+    """The folder that a pattern looks into: what stands before its first sign."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+
+
+def split(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """The folder that a pattern starts in, as written, and the parts behind it; the first of them is a pattern."""
+    folder = searched(Path(pattern))
+    parts = Path(pattern).parts[len(folder.parts) :]
+    # `**` several times in a row is as good as once.
+    return str(folder), tuple(part for before, part in pairwise(("", *parts)) if not before == part == "**")
+
+
+def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
+    """The files and folders below one that the parts match; ``**`` goes through no links. Raises TooMany.
+
+    As in a shell, what is hidden, such as a checkout in `.base`, is matched by a part that begins with a dot alone.
+    """
+    if len(parts) > _MAX_PARTS:
+        raise TooMany(f"has more than {_MAX_PARTS} parts")
+    found: set[Path] = set()
+    for path in _Walk().matches(folder, tuple(parts)):
+        found.add(path)
+        if len(found) > MAX_MATCHES:
+            raise TooMany(f"matches more than {MAX_MATCHES:,} files")
+    return found
+
+
+@dataclass
+class _Walk:
+    entries: int = 0
+
+    def matches(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+        if not parts:
+            yield folder
+            return
+        first, rest = parts[0], parts[1:]
+        if first == "**":
+            yield from self.matches(folder, rest)
+            for entry in self._entries(folder):
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    yield from self.matches(folder / entry.name, parts)
+        elif not glob.has_magic(first):
+            if os.path.lexists(folder / first):
+                yield from self.matches(folder / first, rest)
+        else:
+            fits = re.compile(fnmatch.translate(first)).match
+            for entry in self._entries(folder):
+                if fits(entry.name) and (first.startswith(".") or not entry.name.startswith(".")):
+                    yield from self.matches(folder / entry.name, rest)
+
+    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                listed = list(islice(entries, MAX_ENTRIES + 1 - self.entries))
+        except OSError:  # no folder, or none that may be read
+            return []
+        self.entries += len(listed) + 1
+        if self.entries > MAX_ENTRIES:
+            raise TooMany(f"looks at more than {MAX_ENTRIES:,} files")
+        return listed

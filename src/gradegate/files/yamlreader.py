@@ -1,4 +1,4 @@
-"""Reads YAML into plain data that remembers its lines, and refuses what only an attacker would write.
+"""Plain data that remembers its lines; reads YAML into it, and refuses what only an attacker would write.
 
 Built on PyYAML's event parser (libyaml where it is installed) instead of its loader: a loader holds a node with two
 marks for every scalar, five kilobytes for a test case, and knows neither duplicate keys nor alias bombs.
@@ -7,29 +7,18 @@ marks for every scalar, five kilobytes for a test case, and knows neither duplic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
 import yaml
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import yamlerrors
-from gradegate.files.amounts import READ
-from gradegate.files.bounds import MAX_ALIASED
-from gradegate.files.lines import MAX_DEPTH, Map, Seq
+from gradegate.files.bounds import MAX_ALIASED, MAX_VALUES, READ
 
+MAX_DEPTH = 64
+_UNCOUNTED: Mapping[str, int] = {}
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
-
-
-class NoYamlError(ConfigError):
-    """A text is no YAML at all."""
-
-
-def read(text: str, file: str) -> Any:
-    """The value of one document. Raises ConfigError with file, line and column."""
-    return _Reader(text, file).document()
-
-
 # The core schema of YAML 1.2 (yaml.org/spec/1.2.2, 10.3.2), as js-yaml has it: `yes`, `no` and `on` are text.
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -41,9 +30,87 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _TAGS = {"str": str, "int": int, "float": float, "bool": None, "null": None}
 _MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
+_MAX_DIGITS = 1000
+_ITEMS = 1_000  # of a list right below the keys of a file, whose lines are kept: prompts and providers
+_BEFORE, _AFTER = 60, 40  # characters that are shown around the mark of a mistake
+# Version control leaves these in a file of which both sides changed the same lines.
+_MERGE = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
-MAX_DIGITS = 1000
+class Map(dict[str, Any]):
+    """A mapping with the line it starts at, and the line of each key."""
+
+    __slots__ = ("line", "lines", "places")
+
+    def __init__(self, line: int, pairs: Mapping[str, Any] = _UNCOUNTED, lines: Sequence[int] = ()) -> None:
+        super().__init__(pairs)
+        self.line = line
+        self.lines = lines
+        self.places: Mapping[str, int] = _UNCOUNTED
+
+    def place(self, key: str) -> int:
+        """Which of the keys one is, from 0."""
+        if len(self.places) != len(self) or key not in self.places:  # counted once: each of the keys may ask
+            self.places = {name: place for place, name in enumerate(self)}
+        return self.places[key]
+
+
+class Seq(list[Any]):
+    """A list with the line it starts at; one right below the keys of a file has those of its first items."""
+
+    __slots__ = ("line", "lines")
+
+    def __init__(self, line: int, items: Iterable[Any] = ()) -> None:
+        super().__init__(items)
+        self.line = line
+        self.lines: Sequence[int] = ()
+
+
+def line_of(document: Any, path: Sequence[str | int]) -> int:
+    """The line of the value at a path, or of the nearest thing around it that has one."""
+    line = getattr(document, "line", 0)
+    for step in path:
+        if isinstance(document, Map) and step in document:
+            position = document.place(str(step))
+            if position < len(document.lines):
+                line = document.lines[position]
+            document = document[str(step)]
+        elif isinstance(document, Seq) and isinstance(step, int) and 0 <= step < len(document):
+            line = document.lines[step] if step < len(document.lines) else line
+            document = document[step]
+        else:
+            break
+        line = getattr(document, "line", line) if isinstance(document, Map) else line
+    return int(line)
+
+
+def at_line(value: Any, line: int, levels: int = -1) -> Any:
+    """Plain data, every mapping and list of which is said to start at ``line``.
+
+    Raises RecursionError for more than ``levels`` levels of mappings and lists; -1 is any number.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        raise RecursionError("nested too deeply")
+    if isinstance(value, dict):
+        mapping = Map(line, lines=(line,) * len(value))
+        for key, item in value.items():
+            mapping[key] = at_line(item, line, levels - 1)
+        return mapping
+    return Seq(line, (at_line(item, line, levels - 1) for item in value))
+
+
+# --- YAML -----------------------------------------------------------------------------------------------------
+
+
+class NoYamlError(ConfigError):
+    """A text is no YAML at all."""
+
+
+def read(text: str, file: str) -> Any:
+    """The value of one document. Raises ConfigError with file, line and column."""
+    return _Reader(text, file).document()
 
 
 def _plain(text: str) -> Any:
@@ -60,13 +127,10 @@ def _plain(text: str) -> Any:
             number = int(text, 0)
         except ValueError:
             return text
-        if len(text) > MAX_DIGITS:  # such a number could not be written out again
+        if len(text) > _MAX_DIGITS:  # such a number could not be written out again
             raise ValueError("too many digits")
         return number
     return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
-
-
-_ITEMS = 1_000  # of a list right below the keys of a file, whose lines are kept: prompts and providers
 
 
 class _Reader:
@@ -77,7 +141,7 @@ class _Reader:
         self._events = self._parse(text)
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._aliased = 0
-        self._count, self._most = 0, READ.values_left
+        self._count, self._most = 0, MAX_VALUES - READ.values
         self._mistakes: list[Mistake] = []
         self._keys: dict[str, str] = {}  # one string for each distinct key
 
@@ -102,7 +166,7 @@ class _Reader:
             while parser.check_event():
                 yield parser.get_event()
         except yaml.MarkedYAMLError as e:
-            raise NoYamlError(*self._mistakes, yamlerrors.mistake(text, self._file, e)) from e
+            raise NoYamlError(*self._mistakes, _mistake(text, self._file, e)) from e
         except yaml.reader.ReaderError as e:
             line = text.count("\n", 0, e.position) + 1
             what = f"not valid YAML: character {e.character!r} is not allowed"
@@ -201,3 +265,32 @@ class _Reader:
 
     def _error(self, what: str, event: Any, cure: str) -> ConfigError:
         return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure))
+
+
+def _mistake(text: str, file: str, error: Any) -> Mistake:
+    """A MarkedYAMLError in words of people; it may have no mark, and then the file as a whole is meant."""
+    mark, said = error.problem_mark or error.context_mark, " ".join(filter(None, (error.context, error.problem)))
+    if mark is None:
+        return Mistake(f"not valid YAML: {said}", Origin(file), "correct the YAML")
+    if conflict := _MERGE.search(text):
+        at = text.count("\n", 0, conflict.start()) + 1
+        cure = "keep what is right of both, and remove the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
+        return Mistake("a merge left its marks in the file", Origin(file, at), cure)
+    lines = [*text.splitlines(), ""]
+    line, what, cure = lines[min(mark.line, len(lines) - 1)], said, "correct the YAML here"
+    if "\t" in line[: mark.column + 1] and not line[: mark.column + 1].strip():
+        what, cure = "a tab indents this line, and YAML takes spaces alone", "indent it with spaces"
+    elif "cannot start any token" in said:
+        sign = line[mark.column : mark.column + 1]
+        shown = "a tab" if sign == "\t" else f"`{sign}`" if sign.isprintable() else "this sign"
+        what, cure = f"{shown} cannot begin a value", "put the text in quotes"
+    else:
+        table = yaml.safe_load(resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8"))
+        if words := next((words for words in table if words["said"] in said), None):
+            mark = error.context_mark if words["at"] == "start" and error.context_mark else mark
+            line, what, cure = lines[min(mark.line, len(lines) - 1)], words["what"], words["cure"]
+    # The line, or what is around the column (from 0), and a mark below that column; tabs are shown as arrows.
+    start, end = max(0, mark.column - _BEFORE), mark.column + _AFTER
+    excerpt = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+    excerpt = f"{excerpt}\n{' ' * (mark.column - start + (start > 0))}^".replace("\t", "→")
+    return Mistake(f"not valid YAML, column {mark.column + 1}: {what}", Origin(file, mark.line + 1), cure, excerpt=excerpt)

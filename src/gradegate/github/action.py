@@ -20,8 +20,8 @@ from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
-from gradegate.reporting.commands import harmless
 from gradegate.reporting.redact import at_door
+from gradegate.reporting.visible import harmless
 from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
 from gradegate.steps.session import Delivered, deliver, deliver_without_keys

@@ -25,12 +25,12 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.access.environment import OWN
 from gradegate.files.bounds import MAX_BASELINE, MIB
-from gradegate.files.replacing import Place, replacing
+from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
-from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import render
+from gradegate.reporting.visible import harmless
 from gradegate.steps.session import Delivered
 from gradegate.values.result import GateOutcome
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
-from gradegate.access.hosts import host_at, is_private, literal
-from gradegate.access.network import is_loopback
+from gradegate.access.hosts import host_at, is_loopback, is_private, literal
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.checkout import folders_of, head_of, repository_of
 from gradegate.files.kinds import runs_code

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from gradegate.errors import ConfigError
 from gradegate.reporting.visible import one_line
-from gradegate.results.jsonable import encodable
+from gradegate.results.mapping import encodable
 
 INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
 # What steers this process or the runner is not the step's to set.

@@ -18,13 +18,12 @@ from gradegate.github.ending import MISTAKEN
 from gradegate.github.event import Event, links
 from gradegate.github.stamp import stamp
 from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
-from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.findings import fingerprint
 from gradegate.reporting.page import bare
 from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
-from gradegate.reporting.visible import visible
+from gradegate.reporting.visible import command, harmless, visible
 from gradegate.steps.shards import Written
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.settings import ActionSettings

@@ -19,7 +19,7 @@ from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from gradegate.access.hosts import Address, peer
+from gradegate.access.hosts import Address, literal
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import deadlines
 from gradegate.http.response import Ask, Response, unpacked
@@ -105,7 +105,7 @@ class _Watched:
         self._tell()
         super().connect()  # type: ignore[misc]
         try:
-            self.look(self.host, peer(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
+            self.look(self.host, literal(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
         except ProviderError:
             self.close()  # type: ignore[attr-defined]
             raise

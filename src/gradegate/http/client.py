@@ -19,8 +19,7 @@ from gradegate.http.deadlines import Deadlines, stopped
 from gradegate.http.guard import Guard
 from gradegate.http.response import Ask, Response
 from gradegate.http.tokens import Tokens
-from gradegate.replies.book import Replies
-from gradegate.replies.question import current
+from gradegate.replies.question import Replies, current
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.settings import RETRIES, TIMEOUT
 

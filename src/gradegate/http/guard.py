@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.egress import PRIVATE, Egress
-from gradegate.access.encodings import Traces
-from gradegate.access.hiding import whole_tokens
+from gradegate.access.hiding import Traces, whole_tokens
 from gradegate.access.hosts import Address, host_at
 from gradegate.errors import ProviderError, Trouble
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY, MAX_BODY_VALUES
-from gradegate.files.jsonreader import strict
+from gradegate.files.document import strict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from functools import cache
 
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.access.environment import FIELD, TEXT, Environment, Use
-from gradegate.access.hosts import Vendor
-from gradegate.access.network import unreachable
+from gradegate.access.hosts import Vendor, unreachable
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import host_of
 from gradegate.errors import ConfigError, Mistake

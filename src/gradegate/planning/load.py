@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate.access.literals import secrets_in
+from gradegate.access.environment import secrets_in
 from gradegate.configs import generators, testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import refs
-from gradegate.files.nearest import absent
+from gradegate.files import document
 from gradegate.files.trusted_files import Vouched
-from gradegate.files.workspace import Workspace, searched
+from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.grading.grader import of_two
 from gradegate.grading.reading.form import number
 from gradegate.planning import filters
@@ -76,7 +75,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     if path.suffix in testfiles.TABLES:
         content = testfiles.table(raw, name)
     else:
-        content = refs.read(generators.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
+        content = document.resolved(generators.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing

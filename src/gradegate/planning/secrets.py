@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gradegate.access.environment import secrets
-from gradegate.access.literals import written_secrets
+from gradegate.access.environment import secrets, written_secrets
 from gradegate.planning.load import Located
 from gradegate.values.settings import Settings
 

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.files import amounts
-from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
-from gradegate.processes.exchange import Died
-from gradegate.processes.sandbox import Worker
+from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, READ, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
+from gradegate.processes.workers import Died
+from gradegate.processes.workers import Sandbox as Worker
 
 
 class Exceeded(ValueError):
@@ -99,7 +98,7 @@ atexit.register(_DESK.end)
 
 def begin() -> None:
     """Start all accounts anew: what another run in this process read and evaluated is not this one's own."""
-    amounts.start_anew()
+    READ.start_anew()
     for account in (GENERAL, SCRIPTS):
         account.left = account.total
         account.runaways.clear()

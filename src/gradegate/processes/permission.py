@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError
+from gradegate.files.kinds import holds_credentials
 from gradegate.values.settings import TIMEOUT, Settings
 
 DOCS = "docs/exec.md"
@@ -78,3 +83,97 @@ def objection(environment: Environment) -> str:
         if fork:
             return "for a pull request from a fork: its code is untrusted"
     return ""
+
+
+FIRST, USERS = 61184, 4336  # user ids that no system gives to people; a container has at least 65,536
+MOST_ENTRIES = 1_000_000  # of the workspace
+_OWN = 0o700  # nobody else reads or writes
+_SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
+
+
+def _users() -> Iterator[int]:
+    """Every user once, from one that another run beside this one hardly began with: it would end our processes as its own."""
+    first = secrets.randbelow(USERS)
+    return (FIRST + (first + number) % USERS for number in range(USERS))
+
+
+class Impossible(ValueError):
+    """Code cannot be kept apart here; the message says why."""
+
+
+@dataclass
+class Seclusion:
+    """The paths that are closed, with the modes that they had. ``users`` are those who have not been anybody yet."""
+
+    leave: Leave
+    modes: dict[Path, int] = field(default_factory=dict)
+    secret: tuple[str, ...] = ()  # neither to be read nor written
+    users: Iterator[int] = field(default_factory=_users)
+
+    def begin(self) -> None:
+        """Close what has to be closed. Raises Impossible."""
+        if sys.platform != "linux" or os.geteuid() != 0:
+            raise Impossible("code cannot run as another user here: this needs root on Linux, as in the container of the Action")
+        runners = [Path(path) for path in self.leave.runners]
+        folders = {path if path.is_dir() else path.parent for path in runners}
+        inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
+        for path in inside:
+            self._close(path)
+        self._close_workspace()
+        environ = f"/proc/{os.getpid()}/environ"
+        self.secret += (environ, *map(str, runners), *_SOCKETS)
+
+    def user(self) -> int:
+        """A user who has never been. Raises Impossible."""
+        user = next(self.users, 0)
+        if not user:
+            raise Impossible(f"it ended {USERS:,} processes")
+        return user
+
+    def fixed(self, folder: Path) -> list[str]:
+        """What may be read and never written."""
+        own = Path(__file__).parents[1]
+        return [str(path) for path in dict.fromkeys((self.leave.root, self.leave.cwd, folder, own, own.parent))]
+
+    def end(self) -> None:
+        """Give everything back the mode that it had."""
+        for path, mode in self.modes.items():
+            try:
+                path.chmod(mode)
+            except OSError:
+                continue  # it stays closed
+        self.modes.clear()
+
+    def _close(self, path: Path, leave: int = _OWN) -> None:
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                return  # what it leads to is closed in its own place
+            path.chmod(stat.S_IMODE(mode) & leave)
+        except FileNotFoundError:
+            return
+        except OSError as e:
+            raise Impossible(f"{path} cannot be closed: {e.strerror}") from e
+        self.modes[path] = stat.S_IMODE(mode)
+        if leave == _OWN:
+            self.secret += (str(path),)
+
+    def _close_workspace(self) -> None:
+        """Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone."""
+        seen, waiting = 0, [self.leave.root]
+        while waiting:
+            try:
+                entries = list(os.scandir(waiting.pop()))
+            except OSError:
+                continue
+            seen += len(entries)
+            if seen > MOST_ENTRIES:
+                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
+            for entry in entries:
+                if holds_credentials(Path(entry.name)):
+                    self._close(Path(entry.path))
+                    continue
+                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
+                    self._close(Path(entry.path), 0o775)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))

@@ -11,22 +11,74 @@ import site
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.checkout import brought
 from gradegate.files.workspace import Workspace
-from gradegate.processes import node
-from gradegate.processes.exchange import Died
-from gradegate.processes.permission import DOCS, NO_LEAVE, Leave, may_run
+from gradegate.processes.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
 from gradegate.processes.program import File, Program, is_javascript, is_python, read, split
-from gradegate.processes.program_worker import Post, Worker
 from gradegate.processes.rights import hide
-from gradegate.processes.seclusion import Impossible, Seclusion
+from gradegate.processes.workers import Died, Post, Worker
 from gradegate.values.settings import Settings
+
+_TYPED = (".ts", ".mts", ".cts")
+_STRIPS = "22.18"  # the Node.js from which on it strips types by itself
+_PLAIN = ("--no-warnings", "--input-type=commonjs")
+
+
+class Missing(ValueError):
+    """There is nothing here that runs the file: what is missing, and ``cure``, what to do."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(what)
+        self.cure = cure
+
+
+def start(file: Path, folder: Path, leave: Leave, version: Callable[[tuple[str, ...]], str]) -> tuple[str, ...]:
+    """The command that runs a text as JavaScript which may import the file; the text is its last argument. Raises Missing.
+
+    ``version`` asks a node for its version, and gives an empty text where it says none.
+    """
+    typed = file.suffix.lower() in _TYPED
+    packages = [above / "node_modules" for above in (folder, *folder.parents)] if typed else []
+    if any(place.exists() and brought(place) for place in packages):
+        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
+    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
+    node = _found(leave.node, leave.env["PATH"], leave.cwd)
+    if node is None and not bun:
+        raise Missing(f"there is no `{leave.node or 'node'}` that runs `{file.name}`", _cure("", leave))
+    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
+        return (node, "--import", "tsx", *_PLAIN, "--eval")
+    said = version((node, *_PLAIN, "--eval")) if node and typed else ""
+    major, minor = (int(part) for part in (said or "0.0").split(".")[:2])
+    if said and (major, minor) < (23, 6) and not (major == 22 and minor >= 18):
+        if not bun:
+            what = f"`{file.name}` is TypeScript, and node is {said}, which does not read it"
+            raise Missing(
+                what, f"{_cure(f' {_STRIPS} or later', leave)}; or have a step install `tsx` or `bun`, which must not be in the commit"
+            )
+        node = None
+    return (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
+
+
+def _found(named: str, path: str, folder: Path) -> str | None:
+    """The program: a file, a folder that holds it, or a name on PATH."""
+    if not named:
+        return shutil.which("node", path=path)
+    places = (folder / named, folder / named / "bin" / "node", folder / named / "node", named)
+    return next(filter(None, (shutil.which(str(place), path=path) for place in places)), None)
+
+
+def _cure(version: str, leave: Leave) -> str:
+    if leave.apart:
+        return f"name the folder of a Node.js{version} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
+    return f"install Node.js{version}, or name it by <--node PATH>"
+
 
 FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
@@ -192,7 +244,7 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
     made = read(reference, workspace, folder, origin)
     try:
         _start(made.file)
-    except node.Missing as e:
+    except Missing as e:
         raise ConfigError.at(str(e), origin, e.cure) from e
     return made
 
@@ -219,7 +271,7 @@ def _start(file: File) -> tuple[str, ...]:
     """What starts a file of JavaScript; empty for Python. Raises Missing."""
     key = (file.path, file.folder)
     if not file.is_python and key not in _DESK.starts:
-        _DESK.starts[key] = node.start(*key, _DESK.leave, _version)
+        _DESK.starts[key] = start(*key, _DESK.leave, _version)
     return _DESK.starts.get(key, ())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import Origin
-from gradegate.files.lines import Map
+from gradegate.files.document import Map
 from gradegate.registry import Registry
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 from gradegate.values.suite import NOWHERE

@@ -11,7 +11,7 @@ from gradegate.asking.toolcalls import names, uniform
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File
-from gradegate.results.jsonable import encodable
+from gradegate.results.mapping import encodable
 from gradegate.values.conversation import NO_USAGE, Usage
 
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import jsonlines, jsonreader
-from gradegate.files.amounts import TooMuch
-from gradegate.files.lines import Map
+from gradegate.files import document
+from gradegate.files.bounds import TooMuch
+from gradegate.files.document import Map
 from gradegate.files.workspace import Workspace
 from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
@@ -112,7 +112,7 @@ def _shape(file: File) -> Shape:
 def _rows(raw: bytes, name: str) -> Rows:
     """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
     first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
-    rows: Rows = jsonlines.read(raw, name) if first.startswith(b"{") and first.endswith(b"}") else _items(raw, name)
+    rows: Rows = document.read_lines(raw, name) if first.startswith(b"{") and first.endswith(b"}") else _items(raw, name)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
     odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
@@ -124,7 +124,7 @@ def _rows(raw: bytes, name: str) -> Rows:
 def _items(raw: bytes, name: str) -> Rows:
     try:
         text = raw.decode("utf-8-sig")
-        content = jsonreader.read(text, name) if text.strip() else []
+        content = document.read_json(text, name) if text.strip() else []
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
     except TooMuch as e:

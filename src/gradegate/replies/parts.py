@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
-from gradegate.files.regular import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.options import MOST_SHARDS
 

@@ -9,19 +9,120 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from gradegate.access.hiding import excerpt
 from gradegate.http.budget import Budget
 from gradegate.http.response import Ask, Response
-from gradegate.replies.book import Replies
-from gradegate.replies.seals import OPEN, SCHEMA, Stored
+from gradegate.replies.seals import OPEN, SCHEMA, Seals, Stored
+from gradegate.values.account import CacheReport
 from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.figures import many
+
+if TYPE_CHECKING:
+    from gradegate.replies.store import Store
+
+TARGET, GRADER = "target", "grader"
+DAY = 86_400.0
+AHEAD = 300.0  # seconds by which another machine's clock may be; what is later than that would never be too old
+_FILE = "{}.v{}.sqlite"
+
+
+@dataclass(eq=False)
+class Replies:
+    """``trusted``: whether this run is the default branch's own, or a person's. ``max_age`` in seconds.
+
+    With ``applications`` the answers of ``http:`` targets are kept, too.
+    """
+
+    folder: Path
+    trusted: bool
+    seals: Seals
+    max_age: float = 7 * DAY
+    applications: bool = False
+    problem: str = ""  # why nothing of it may be used
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._looked_up = self._hits = self._lost = 0
+        self._oldest = self._saved = 0.0
+        self._stores: list[Store] = []
+        if self.problem:
+            return
+        from gradegate.replies.store import Store  # SQLite takes megabytes, and few runs have a cache
+
+        self._stores.append(Store(self.folder / _FILE.format("trusted", SCHEMA), writable=self.trusted))
+        if not self.trusted:
+            self._stores.append(Store(self.folder / _FILE.format("proposed", SCHEMA), writable=True))
+        self._stores[-1].forget(time.time() - self.max_age)
+
+    def find(self, key: bytes, under: bytes) -> Stored | None:
+        """The reply to a question, from whoever can have written one."""
+        now = time.time()
+        found = None
+        for store in self._stores[:1] if under == OPEN else self._stores:
+            stored = store.find(key, under)
+            if stored is not None and -AHEAD <= now - stored.at <= self.max_age:
+                found = stored
+                break
+        with self._lock:
+            self._looked_up += 1
+            if found is not None:
+                self._hits += 1
+                self._oldest = max(self._oldest, now - found.at)
+        return found
+
+    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
+        """Keep a reply, where a later run would believe it."""
+        if under != OPEN or self.trusted:
+            for store in self._stores[-1:]:
+                store.put(key, under, stored)
+        else:
+            with self._lock:
+                self._lost += 1
+
+    def save(self, usd: float) -> None:
+        """Add what a reply that was found would have cost."""
+        with self._lock:
+            self._saved += usd
+
+    def report(self) -> CacheReport:
+        """What came from the cache so far."""
+        with self._lock:
+            return CacheReport(self._looked_up, self._hits, self._oldest, self._saved)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why which of its files was not used, or only read, and which replies were not believed or not kept."""
+        return tuple(filter(None, (self.problem, *(store.problem for store in self._stores), *self._remarks())))
+
+    def _remarks(self) -> Iterator[str]:
+        old = [_FILE.format(name, version) for name in ("trusted", "proposed") for version in range(1, SCHEMA)]
+        if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
+            yield f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
+        if doubted := sum(store.doubted for store in self._stores):
+            yield (
+                f"{many(doubted, 'kept answer')} not believed, and asked for: written with another credential, or changed; "
+                "where credentials change often, `cache-secret` keeps answers longer"
+            )
+        if self._lost:
+            yield (
+                f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: a later run could not tell "
+                "who wrote them; with `cache-secret` it would not ask for them again"
+            )
+
+    def close(self) -> None:
+        """Leave whole files behind."""
+        for store in self._stores:
+            store.close()
+
 
 T = TypeVar("T")
 UNKNOWN = Usage(1, unpriced=1)

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from gradegate.files.bounds import MAX_BODY
-from gradegate.files.replacing import NEW
+from gradegate.files.plain_files import NEW
 from gradegate.replies.seals import SCHEMA, Stored
 
 APPLICATION = 0x67726164  # "grad": the file is ours

@@ -55,20 +55,18 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
 
 
 def _case(finding: Finding, made: Made, limit: int) -> str:
-    row, grades = finding.row, finding.grades
-    origin = spot(row, grades[0]) if grades else row.origin
-    effect = {Effect.BLOCKS: "blocks", Effect.UNCLEAR: "error"}.get(finding.effect, "advises only")
-    status = ", ".join(filter(None, [effect, beside(row)]))
-    at = [fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
-    again = command(row, made)
-    blocks = [fence("\n".join([*at, *_facts(finding, limit)])), *([fence(again, "sh")] if again else [])]
-    return "\n".join([f"{status[:1].upper()}{status[1:]}\n", *blocks]) + "\n"
+    effect = {Effect.BLOCKS: "Blocks", Effect.UNCLEAR: "Error"}.get(finding.effect, "Advises only")
+    status = ", ".join(filter(None, [effect, beside(finding.row)]))
+    again = command(finding.row, made)
+    return "\n".join([f"{status}\n", fence("\n".join(_facts(finding, limit))), *([fence(again, "sh")] if again else [])]) + "\n"
 
 
 def _facts(finding: Finding, limit: int) -> Iterator[str]:
     row, grades = finding.row, finding.grades
     told_of = exchange(row, grades[0] if grades else None)
     turn = f" (turn {told_of.turn})" if told_of.turn else ""
+    if at := place(spot(row, grades[0]) if grades else row.origin):
+        yield fact("at", at, limit)  # the name of a file may be a stranger's, too
     yield fact("case", name(row), limit)
     yield fact(f"asked{turn}", told_of.asked, limit)
     if row.verdict:
@@ -93,21 +91,15 @@ def command(row: Row, made: Made) -> str:
     config = posixpath.relpath(row.suite, made.folder) if made.folder and not row.suite.startswith("/") else row.suite
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
-    if CONVERSATION not in row.vars and (pattern := _pattern(row.description)):
-        words += _FILTER.words(pattern)
+    about, is_plain = row.description, one_line(row.description, _PATTERN) == row.description
+    if CONVERSATION not in row.vars and about.strip() and len(about) <= _PATTERN and is_plain:
+        pattern = f"^{_SPECIAL.sub(lambda sign: chr(92) + sign[0], about)}$"
+        words += _FILTER.words(pattern) if _is_whole(pattern) else ()
     written = shlex.join(words)
     if made.folder:
         written = f"cd {shlex.quote(made.folder)} && {written}"
     whole = _is_whole(written) and len(written) <= _COMMAND
     return written if whole and row.suite and not config.startswith("-") else ""
-
-
-def _pattern(description: str) -> str:
-    """A pattern for a case by its description; empty where that has none, or one that no pattern may hold."""
-    if not description.strip() or len(description) > _PATTERN or one_line(description, _PATTERN) != description:
-        return ""
-    pattern = f"^{_SPECIAL.sub(lambda sign: chr(92) + sign[0], description)}$"
-    return pattern if _is_whole(pattern) else ""
 
 
 def _is_whole(text: str) -> bool:

@@ -1,20 +1,22 @@
-"""What a person wants to know first of a case that did not pass: what was asked, what came, and at which turn."""
+"""What a person wants to know of a case that did not pass: what was asked, what came, at which turn, and why; also as plain text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradegate.reporting.findings import Effect, Finding
-from gradegate.reporting.plain import shown
-from gradegate.reporting.visible import one_line
-from gradegate.reporting.wording import called, name, remarks, said, scored
+from gradegate.reporting.visible import clip, fact, one_line, outline, shown, visible
+from gradegate.reporting.wording import called, expected, name, place, remarks, said, scored, spot
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
 
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
+_LINE, _WHOLE = 200, 1000  # characters: of a question where texts are short, and of texts that are not
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
 
@@ -36,8 +38,7 @@ def exchange(row: Row, grade: Grade | None = None) -> Exchange:
     before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
     turn = row.turns[number - 1]
     answer = turn.content if turn.role == "assistant" else row.output or ""
-    several = len(row.turns) > 2
-    return Exchange(next(before, _last_message(row.prompt)), answer, number if several else 0)
+    return Exchange(next(before, _last_message(row.prompt)), answer, number if len(row.turns) > 2 else 0)
 
 
 def blamed_turns(row: Row, grade: Grade) -> tuple[int, ...]:
@@ -53,12 +54,8 @@ def _last_message(prompt: str) -> str:
         messages = json.loads(prompt)
     except (ValueError, RecursionError):
         return prompt
-    texts = [
-        item["content"]
-        for item in messages
-        if isinstance(item, dict) and item.get("role") == "user" and isinstance(item.get("content"), str)
-    ]
-    return texts[-1] if texts else prompt
+    texts = [item.get("content") for item in messages if isinstance(item, dict) and item.get("role") == "user"]
+    return next((text for text in reversed(texts) if isinstance(text, str)), prompt)
 
 
 def question(row: Row, asked: str, limit: int) -> str:
@@ -120,3 +117,27 @@ def flaky(rows: Iterable[Row]) -> list[str]:
                 said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} failed on the default branch"
                 found.append((-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}"))
     return [line for _, line in sorted(found, key=lambda item: item[0])]
+
+
+def explain(row: Row, grades: Sequence[Grade], limit: int) -> str:
+    """Each assertion with what was expected and why it did not pass; the answer once, before them."""
+    told = exchange(row, grades[0] if grades else None)
+    turn = f" (turn {told.turn})" if told.turn else ""
+    asked = [fact(f"asked{turn}", question(row, told.asked, _LINE) if limit < _WHOLE else told.asked, limit)]
+    answer = [*asked, fact(f"got{turn}", told.answered or "(an empty answer)", limit)] if row.output is not None else []
+    error = [*asked, fact("no answer", row.error, limit)] if row.error else []
+    # Without an answer every assertion says the same as the row does.
+    about = [visible(clip(remark, limit)) for remark in remarks(row)]
+    grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion gives a reason"])
+    return "\n".join(error or [*answer, *about, *grounds])
+
+
+def explain_grade(row: Row, grade: Grade, limit: int) -> str:
+    """One assertion in a few lines."""
+    about = (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place(spot(row, grade)))
+    texts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
+    facts = [fact(label, text, limit) for label, text in texts if text]
+    told = re.findall(r"\w+", grade.reason)
+    if any(not isinstance(it, str) or it not in told for it in grade.evidence.values()):  # else it only repeats
+        facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
+    return "\n".join([", ".join(filter(None, about)), *(textwrap.indent(text, "  ") for text in facts)])

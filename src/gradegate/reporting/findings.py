@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.reporting.plain import shown
+from gradegate.reporting.visible import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.open_grades import left_open, open_in_grade, unconfirmed
 from gradegate.values.result import Decision, Grade, Outcome, Row, runs_of, takes
@@ -137,36 +137,23 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
     """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, it in enumerate(findings):
-        groups.setdefault(_why(it, failures) or (number,), []).append(it)
+        grades = it.grades
+        key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
+        # What failed beside an error belongs to its row alone.
+        if not key and (failures or all(grade.outcome is not Outcome.FAIL for grade in grades)):
+            key = tuple((of.assertion.type, shown(of.assertion.value), of.threshold, of.metric, of.status, of.reason) for of in grades)
+        groups.setdefault(key or (number,), []).append(it)
     return [replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike)))) for first, *rest in groups.values()]
-
-
-def _why(finding: Finding, failures: bool) -> tuple[object, ...]:
-    if finding.row.error:
-        return (finding.row.error,)
-    grades = finding.grades
-    if not failures and any(grade.outcome is Outcome.FAIL for grade in grades):
-        return ()  # what failed beside the error belongs to this row alone
-    return tuple((it.assertion.type, shown(it.assertion.value), it.threshold, it.metric, it.status, it.reason) for it in grades)
 
 
 def fingerprint(decision: Decision) -> str:
     """Hexadecimal digits, equal where the outcome and the failing cases are, with what fails in them and what blocks."""
-    cases = sorted(
-        [
-            it.effect.value,
-            row.suite,
-            row.description,
-            str(row.case),
-            str(row.repeat),
-            row.provider,
-            row.prompt_label,
-            *sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades),
-        ]
-        for found in sort(decision).values()
-        for it in found
-        for row in (it.row, *it.alike)
-    )
+    cases = []
+    for it in (it for found in sort(decision).values() for it in found):
+        for row in (it.row, *it.alike):
+            names = (row.suite, row.description, str(row.case), str(row.repeat), row.provider, row.prompt_label)
+            fails = sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)
+            cases.append([it.effect.value, *names, *fails])
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
-    said = json.dumps([decision.outcome.value, cases, weaker])
+    said = json.dumps([decision.outcome.value, sorted(cases), weaker])
     return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
 _HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
 _NAMES = re.compile(r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)")  # what may stand as code, and does nothing there
 _LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
-_HASHED = 6  # digits of a hash that are too few for a link
+_GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 
 
 def inline(text: str, limit: int = 200) -> str:
@@ -37,16 +37,10 @@ def sentence(text: str, limit: int = 200) -> str:
 
 def _plain(text: str) -> str:
     line = _SHORTCODE.sub(f":{BREAK}", text)
-    line = _HASH.sub(_broken, _REFERENCE.sub(BREAK, line))
+    line = _HASH.sub(lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line))
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
     return _NUMBERED.sub(r"\1\\", line)
-
-
-def _broken(digits: re.Match[str]) -> str:
-    """A long number in groups that are too short for a hash."""
-    text = digits[0]
-    return BREAK.join(text[start : start + _HASHED] for start in range(0, len(text), _HASHED))
 
 
 def code(text: str, limit: int = 200) -> str:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.reporting import agent, headline
+from gradegate.reporting import agent, wording
+from gradegate.reporting.account import line as power
 from gradegate.reporting.account import provenance, saved, took, worth
-from gradegate.reporting.case_line import COLUMNS, NARROW, WIDE, Scope, Width, line, several
-from gradegate.reporting.failing import flaky
+from gradegate.reporting.failing import flaky, is_fixed
 from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
-from gradegate.reporting.markdown_case import block
-from gradegate.reporting.powers import line as power
+from gradegate.reporting.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import HEADS, before, ended, incomplete, measured, name, notes, required, titled, verdict
-from gradegate.values.account import BaselineReport, DerivedMetric
-from gradegate.values.changes import GUARD
+from gradegate.values.account import DerivedMetric
+from gradegate.values.changes import GUARD, GateChanges, done, guarded
 from gradegate.values.figures import many, read_replies
-from gradegate.values.result import Decision, Outcome, Row, RuleResult
-from gradegate.values.suite import Rule
+from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult
+from gradegate.values.suite import Note, Rule
 
+_SHORT = 7  # characters of a commit
+_TITLES = 2  # configs that the first line names
+_SIGHT = 5  # findings about the gate that are in sight
+_FIXED = 5  # fixed cases that are named
 _OPEN = 12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
 _RULES = 8  # rules that are in sight, those that are missed first
 _NOTES = 2  # notes that are in sight
@@ -35,18 +37,24 @@ class PageForm:
     measure: Callable[[str], int]
     all_cases: bool
 
+    def fit(self, blocks: Iterable[str], share: int) -> list[str]:
+        """The first blocks that fit into such a part of a page."""
+        return fit(blocks, self.limit // share, self.measure)
+
 
 def page(decision: Decision, links: Links, form: PageForm) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
-    scope = several(decision.run.rows, links)
-    first = headline.opened(decision, links)
+    run = decision.run
+    scope = Scope(links, *(len({getattr(row, field) for row in run.rows}) > 1 for field in ("suite", "provider", "prompt_label")))
+    first = opening(
+        decision.outcome.value, wording.headline(decision), links, wording.subjects(decision), run.made.commit, wording.in_short(decision)
+    )
     rules = _rules(decision, scope, form)
-    head = first + headline.verdict(decision, links, form.limit // 6, form.measure, bool(rules)) + rules + headline.tallied(decision)
-    said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = said
-    if flakes := [f"- {inline(line, 300)}\n" for line in flaky(decision.run.rows)]:
+    head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
+    foot = _notes(wording.notes(decision), links, form)
+    if flakes := [f"- {inline(line, 300)}\n" for line in flaky(run.rows)]:
         foot += _table(f"Flaky on the default branch: {many(len(flakes), 'case')}", flakes, "more case", form)
-    foot += _derived(decision.run.derived, scope, form) + _foot(decision, scope, form)
+    foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
     if sum(map(len, groups.values())) > _OPEN:
@@ -59,20 +67,118 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     agents = details("For coding agents", agents) + "\n" if agents else ""
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
-    rest = _all_cases([row for _, row in told(decision.run.rows)], scope, form, room) if form.all_cases else ""
-    return head + cases + grounds + rest + agents + foot
+    return head + cases + grounds + (_all_cases(decision, form, room) if form.all_cases else "") + agents + foot
 
 
 def bare(outcome: str, reason: str, text: str, links: Links) -> str:
-    """A page without a decision: ``outcome`` is a key of ``HEADS``, ``reason`` Markdown, ``text`` anybody's lines."""
-    body = fence(text) if text else ""
-    return f"{headline.opening(outcome, HEADS[outcome].words, replace(links, page=''))}{reason}\n\n{body}"
+    """A page without a decision: ``outcome`` is a key of ``wording.HEADS``, ``reason`` Markdown, ``text`` anybody's lines."""
+    return f"{opening(outcome, wording.HEADS[outcome].words, replace(links, page=''))}{reason}\n\n{fence(text) if text else ''}"
+
+
+# --- the head -------------------------------------------------------------------------------------------------
+
+
+def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "", what: str = "") -> str:
+    """The outcome with ``what`` in a few words, and below it whose gate it is (``titles``), commit and links.
+
+    ``outcome`` is a key of ``wording.HEADS``; what is not known is left out.
+    """
+    named = list(dict.fromkeys(filter(None, titles)))
+    more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
+    commit = links.commit or commit
+    short = commit[:_SHORT]
+    parts = [
+        ", ".join(inline(title, 80) for title in named[:_TITLES]) + more,
+        code(links.key, 80) if links.key else "",
+        link(code(short), links.head) if short else "",
+        link("run", links.run) if links.run else "",
+        link("report", links.page) if links.page else "",
+    ]
+    first = " · ".join(filter(None, [f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)]))
+    second = " · ".join(filter(None, parts))
+    return f"### {first}\n\n" + (f"{second}\n\n" if second else "")
+
+
+def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> str:
+    """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
+    worse, other = decision.changes.parts
+    reason = sentence(why(decision, ruled), 600)
+    lines = [_weakened(worse, links, form) if worse.found else "", f"{reason}\n\n" if reason else ""]
+    if other.found:  # they make the gate only other than before
+        advice = "" if worse.found else sentence(wording.cure(other), 600)
+        lines.append(
+            f"{inline(wording.changed(other), 400)}:\n\n{''.join(_changes(other, links, form))}" + (f"\n{advice}\n\n" if advice else "\n")
+        )
+    if decision.run.interrupted:
+        lines.append(f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n")
+    if unasked := wording.no_model(decision.run.models):
+        lines.append(f"**{inline(unasked, 400)}.**\n\n")
+    if said := wording.recorded(decision.run.made):
+        lines.append(f"{inline(said, 1200)}.\n\n")
+    return "".join(lines)
+
+
+def why(decision: Decision, ruled: bool) -> str:
+    """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
+    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+    if ruled and (missed or decision.outcome is GateOutcome.PASS):
+        return ""
+    if not decision.changes.weakened:
+        return decision.reason
+    said = decision.reason
+    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+        said = said.replace(text, "")
+    return said.strip("; ")
+
+
+def _tallied(decision: Decision) -> str:
+    """How many, and what changed against the base, with the names of some cases that are fixed."""
+    text = f"{wording.tally(decision)}."
+    if said := wording.compared(decision.run.baseline):
+        fixed = [wording.name(row) for _, row in told(decision.run.rows) if is_fixed(row)]
+        names = ", ".join(inline(text, 60) for text in fixed[:_FIXED])
+        more = f" and {len(fixed) - _FIXED:,} more" if len(fixed) > _FIXED else ""
+        text += f"<br>{inline(said, 400)}.{f' Fixed: {names}{more}.' if names else ''}"
+    return f"{text}\n\n"
+
+
+def _weakened(changes: GateChanges, links: Links, form: PageForm) -> str:
+    """A warning, with the first findings in sight and the rest folded."""
+    lines = _changes(changes, links, form)
+    shown, rest = [*lines[:_SIGHT]], lines[_SIGHT:]
+    advice = sentence(wording.cure(changes), 600)
+    parts = [f"**{inline(wording.changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
+    quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
+    folded = details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest)) + "\n"
+    return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
+
+
+def _changes(changes: GateChanges, links: Links, form: PageForm) -> list[str]:
+    lines = form.fit((_note(Note(f"{change.kind.value}: {change.text}", change.origin), links) for change in changes.found), 12)
+    left = len(changes.found) - len(lines)
+    return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
+
+
+def _note(said: Note, links: Links) -> str:
+    """A note as an item of a list, with the line that it is about."""
+    where = wording.place(said.origin)
+    url = links.line(said.origin.file, said.origin.line) if said.origin else ""
+    return f"- {sentence(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+
+
+def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
+    """Notes of a run: a few are in sight, many are folded."""
+    lines = form.fit((_note(one, links) for one in said), 10)
+    if len(said) > len(lines):
+        lines.append(f"- {many(len(said) - len(lines), 'more note')} in results.json\n")
+    text = "".join(lines)
+    return "" if not lines else f"{text}\n" if len(said) <= _NOTES else details(many(len(said), "note"), text) + "\n"
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
 
 
-def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
+def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: tuple[int, int]) -> tuple[str, int]:
     """The table as a text, and how many cases there was no room for."""
     shown, shut, left, sight = table(COLUMNS, ()), table(COLUMNS, ()), 0, _OPEN
     for listed in groups.values():
@@ -83,20 +189,17 @@ def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Page
         shut += lines[sight:]
         sight = max(1, sight - len(lines))  # of each group something is in sight
     text = "".join(shown) + "\n" if len(shown) > 2 else ""
-    folded = details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n" if len(shut) > 2 else ""
-    return text + folded + _missing(left, scope.links), left
+    if len(shut) > 2:
+        text += details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n"
+    if left:
+        rest = link("the run", scope.links.run) + " and in results.json" if scope.links.run else "results.json"
+        verb = "is" if left == 1 else "are"
+        text += f"**{many(left, 'more case')} {verb} not shown here, for lack of space;** see {rest}.\n\n"
+    return text, left
 
 
 def _number(findings: Sequence[Finding]) -> int:
     return sum(1 + len(finding.alike) for finding in findings)
-
-
-def _missing(left: int, links: Links) -> str:
-    if not left:
-        return ""
-    place = link("the run", links.run) + " and in results.json" if links.run else "results.json"
-    verb = "is" if left == 1 else "are"
-    return f"**{many(left, 'more case')} {verb} not shown here, for lack of space;** see {place}.\n\n"
 
 
 def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
@@ -114,15 +217,16 @@ def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Pag
     return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
 
 
-def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> str:
+def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
+    rows = [row for _, row in told(decision.run.rows)]
     if not rows:
         return ""
-    header = table(("Case", "Provider", "Prompt", "Outcome"), ())
-    cells = ((inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row)) for row in rows)
-    lines = fit((table((), [of])[2] for of in cells), room - form.measure("".join(header)), form.measure)
+    header = "".join(table(("Case", "Provider", "Prompt", "Outcome"), ()))
+    cells = ((inline(wording.name(row)), code(row.provider, 80), inline(row.prompt_label, 60), wording.ended(row)) for row in rows)
+    lines = fit((table((), [of])[2] for of in cells), room - form.measure(header), form.measure)
     left = len(rows) - len(lines)
     more = f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n" if left else ""
-    return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
+    return details(f"All {many(len(rows), 'case')}", "".join([header, *lines, more])) + "\n"
 
 
 # --- rules and metrics ----------------------------------------------------------------------------------------
@@ -131,7 +235,7 @@ def _all_cases(rows: Sequence[Row], scope: Scope, form: PageForm, room: int) -> 
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
     """Rules that are missed first, then those with errors, then those that are met; of each the blocking ones first."""
     order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
-    kinds = {id(result): Outcome.ERROR if incomplete(result) else result.outcome for result in rules}
+    kinds = {id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome for result in rules}
     return sorted(rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking))
 
 
@@ -144,24 +248,20 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
         return ""
     report = decision.run.baseline
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
-    lines = table(columns, (_cells(result, scope, report) for result in in_order(rules)))
-    taken = fit(lines, form.limit // 10, form.measure)
+    cells = []
+    for result in in_order(rules):
+        signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
+        title = inline(wording.titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
+        of_base = [inline(wording.before(result, report))] if report else []
+        sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
+        cells.append([sign, title, inline(wording.measured(result)), *of_base, inline(wording.required(result))])
+    lines = table(columns, cells)
+    taken = form.fit(lines, 10)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)
     more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
     folded = details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n" if shut or left else ""
     return "".join([*head, *shown]) + "\n" + folded
-
-
-def _in_words(decision: Decision, scope: Scope, form: PageForm) -> str:
-    """What is to be said of each rule: why it is missed or cannot be told, and what it cannot see."""
-    lines = []
-    for result in decision.rules:
-        if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
-            lines.append(f"- {inline(titled(result.rule, scope.suites))} – {verdict(result)}, {sentence(result.reason, 600)}\n")
-        if result.slack is not None:
-            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
-    return _fitting(lines, "more line", form) + "\n" if lines else ""
 
 
 def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
@@ -171,54 +271,48 @@ def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
 
 def _fitting(lines: list[str], more: str, form: PageForm) -> str:
     """The lines that there is room for, and how many there are besides."""
-    taken = fit(lines, form.limit // 10, form.measure)
+    taken = form.fit(lines, 10)
     left = len(lines) - len(taken)
     return "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")
-
-
-def _cells(result: RuleResult, scope: Scope, report: BaselineReport | None) -> Iterator[str]:
-    signs = {Outcome.PASS: "❔" if incomplete(result) else "✅", Outcome.ERROR: "❔"}
-    yield signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
-    yield inline(titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
-    yield inline(measured(result))
-    if report:
-        yield inline(before(result, report))
-    yield inline(required(result))
 
 
 def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
     """The derived metrics; who was asked what, where there are several."""
     if not metrics:
         return ""
-    columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
-    lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
-    return _table(many(len(metrics), "derived metric"), lines, "more metric", form)
-
-
-def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
-    yield inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
-    yield from [code(metric.provider, 80)] if scope.providers else []
-    yield from [inline(metric.prompt_label, 60)] if scope.prompts else []
-    yield inline(worth(metric), 400)
-
-
-# --- what it took ---------------------------------------------------------------------------------------------
+    columns = ["Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []), "Value"]
+    rows = []
+    for metric in metrics:
+        cells = [inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")]
+        cells += [code(metric.provider, 80)] if scope.providers else []
+        cells += [inline(metric.prompt_label, 60)] if scope.prompts else []
+        rows.append([*cells, inline(worth(metric), 400)])
+    return _table(many(len(metrics), "derived metric"), table(columns, rows), "more metric", form)
 
 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
+    """What is to be said of each rule, why it is missed or cannot be told, and what it cannot see; then what the run took."""
     run = decision.run
     if not run.cases:  # it took nothing
         return ""
-    names = fit((code(str(model), 120) for model in run.models), form.limit // 20, form.measure)
+    lines = []
+    for result in decision.rules:
+        if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
+            lines.append(
+                f"- {inline(wording.titled(result.rule, scope.suites))} – {wording.verdict(result)}, {sentence(result.reason, 600)}\n"
+            )
+        if result.slack is not None:
+            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
+    in_words = _fitting(lines, "more line", form) + "\n" if lines else ""
+    names = form.fit((code(str(model), 120) for model in run.models), 20)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
-    keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 20, form.measure)
-    went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
+    keys = form.fit((f"<br>{code(str(use), 200)}" for use in run.keys), 20)
     target, grader = took(run)
     text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
     replies = read_replies(run.grader_usage.readings)
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
-    of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
-    chosen = "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
-    took_of = f"{text}<br>Models: {asked or 'none'}{chosen}{went}{of}\n"
-    return details("Rules in words, and what it took", _in_words(decision, scope, form) + took_of)
+    text += f"<br>Models: {asked or 'none'}" + "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
+    text += f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
+    text += "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
+    return details("Rules in words, and what it took", f"{in_words}{text}\n")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
@@ -18,27 +18,8 @@ from gradegate.values.suite import Note, Policy, Rule
 
 T = TypeVar("T")
 # Values that hold text from models, providers, the config or the environment.
-_OPEN = (
-    RunResult,
-    CaseResult,
-    Row,
-    Grade,
-    Vote,
-    Asserted,
-    AskedModel,
-    KeyUse,
-    Made,
-    BaselineReport,
-    DerivedMetric,
-    Note,
-    Turn,
-    Policy,
-    Rule,
-    Mistake,
-    Origin,
-    GateChange,
-    GateChanges,
-)
+_OF_RUN = (RunResult, CaseResult, Row, Grade, Vote, Asserted, AskedModel, KeyUse, Made, BaselineReport, DerivedMetric, Note, Turn)
+_OPEN = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _GRADED = frozenset({"prompt", "output", "turns", "metadata"})  # of a row: what its graders saw
 
 
@@ -65,7 +46,7 @@ def _concealed(value: Any, hide: Hide) -> Any:
         return hide(value)
     if isinstance(value, _OPEN):
         changed = {}
-        for name in _names(type(value)):  # type: ignore[arg-type]  # a class can be hashed
+        for name in value.__dataclass_fields__:
             before = getattr(value, name)
             if before and (after := _concealed(before, hide)) is not before:
                 changed[name] = after
@@ -80,8 +61,3 @@ def _concealed(value: Any, hide: Hide) -> Any:
         items = [_concealed(item, hide) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     return value
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))

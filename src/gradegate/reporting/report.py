@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gradegate.registry import Registry
-from gradegate.results.jsonable import encodable
+from gradegate.results.mapping import encodable
 from gradegate.values.result import Decision
 
 _FORMS = {

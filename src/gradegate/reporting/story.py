@@ -1,17 +1,17 @@
-"""One case from the question to the decision, as plain text for a terminal."""
+"""One case of a run: found by what somebody calls it, and told from the question to the decision as plain text for a terminal."""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 
+from gradegate.access.hiding import excerpt
 from gradegate.reporting.agent import command
-from gradegate.reporting.case_view import CaseView, Told, took, view
-from gradegate.reporting.claims import Claim
-from gradegate.reporting.differences import Piece
+from gradegate.reporting.case_view import CaseView, Piece, Told, took, view
 from gradegate.reporting.findings import Effect, doubted, finding
-from gradegate.reporting.plain import outline, spread
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
 from gradegate.values.result import Decision, Row, takes
 
@@ -22,17 +22,33 @@ _EFFECTS = {
     Effect.KNOWN: "it does not block",
     Effect.ADVISES: "it does not block",
 }
+_ID = re.compile(r"[0-9a-f]{6,64}")
+_NUMBER = re.compile(r"#?(\d{1,9})")
+_CLOSE = 3  # names that are offered
+_SOUGHT = 5000  # names among which the nearest are looked for
 
 
-def story(decision: Decision, at: int) -> str:
-    """All that is known of the row at that place, a fact below the other."""
-    row = decision.run.rows[at]
-    found = finding(row, at in decision.blocking, doubted(decision))
-    it = view(at + 1, found)
-    parts = [*_head(it, _EFFECTS.get(found.effect, "")), *_exchange(it)]
-    for told in [] if row.error else [*it.failing, *it.passing]:
-        parts += ["", *_assertion(row, told)]
-    return "\n".join([*parts, "", *_rest(decision, it)])
+def lookup(rows: Sequence[Row], wanted: str) -> list[int]:
+    """The places of the rows that are meant; the first of these ways that finds any decides.
+
+    The whole name, the number in results.json (from 1, ``7`` or ``#7``), the beginning of the id, a part of the name.
+    """
+    text = wanted.strip().casefold()
+    names = [name(row).casefold() for row in rows]
+    if not text:
+        return []
+    whole = [place for place, called in enumerate(names) if called == text]
+    number = _NUMBER.fullmatch(text)
+    if not whole and number and 1 <= int(number[1]) <= len(rows):
+        return [int(number[1]) - 1]
+    by_id = [place for place, row in enumerate(rows) if _ID.fullmatch(text) and row.key.hex().startswith(text)]
+    return whole or by_id or [place for place, called in enumerate(names) if text in called]
+
+
+def nearest(rows: Sequence[Row], wanted: str) -> list[str]:
+    """The names that are most like what was written."""
+    folded = {called.casefold(): called for called in dict.fromkeys(name(row) for row in rows[:_SOUGHT])}
+    return [folded[called] for called in get_close_matches(excerpt(wanted.strip().casefold(), 200), folded, _CLOSE, 0.4)]
 
 
 def summary(decision: Decision, at: int) -> str:
@@ -42,20 +58,23 @@ def summary(decision: Decision, at: int) -> str:
     return "  ".join(filter(None, told))
 
 
-def _head(it: CaseView, effect: str) -> Iterator[str]:
-    row = it.row
-    about = ", ".join(filter(None, (OUTCOMES[row.outcome], it.about)))
-    yield f"#{it.number} {name(row)}: {about}"
+def story(decision: Decision, at: int) -> str:
+    """All that is known of the row at that place, a fact below the other."""
+    row = decision.run.rows[at]
+    found = finding(row, at in decision.blocking, doubted(decision))
+    it = view(at + 1, found)
+    about = (f"#{it.number} {name(row)}: {', '.join(filter(None, (OUTCOMES[row.outcome], it.about)))}",)
     told = (one_line(row.provider, 100), one_line(row.prompt_label, 100), place(row.origin))
-    yield "  " + ", ".join(filter(None, told))
-    if row.key:
-        yield f"  id {row.key.hex()[:16]}"
-    yield from [f"  {effect}"] if effect else []
-    yield from (f"  {one_line(remark, 1000)}" for remark in remarks(row))
+    parts = [*about, "  " + ", ".join(filter(None, told))]
+    parts += [f"  id {row.key.hex()[:16]}"] if row.key else []
+    parts += [f"  {effect}"] if (effect := _EFFECTS.get(found.effect)) else []
+    parts += [*(f"  {one_line(remark, 1000)}" for remark in remarks(row)), "", *_exchange(it)]
+    for each in [] if row.error else [*it.failing, *it.passing]:
+        parts += ["", *_assertion(row, each)]
+    return "\n".join([*parts, "", *_rest(decision, it)])
 
 
 def _exchange(it: CaseView) -> Iterator[str]:
-    yield ""
     if it.turns and not it.row.error:
         for spoken in it.turns:
             mark = f"  <-- fails {', '.join(spoken.blamed)}" if spoken.blamed else ""
@@ -85,16 +104,11 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
         asked = f" ({one_line(vote.model, 80)})" if vote.model else ""
         yield from _indented(_fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}{asked}: {vote.reason}"))
     for claim in told.claims:
-        yield from _indented(_claim(claim))
+        yield from _indented(_fact(f"claim {claim.holds.value}{f' (turn {claim.turn})' if claim.turn else ''}", claim.text))
+        for label, text in (("because", claim.reason), ("nearest in the sources", claim.near)):
+            yield from _indented(_indented(_fact(label, text)))
     if grade.evidence and not told.claims:
         yield from _indented(_fact("evidence", outline(grade.evidence)))
-
-
-def _claim(claim: Claim) -> Iterator[str]:
-    turn = f" (turn {claim.turn})" if claim.turn else ""
-    yield from _fact(f"claim {claim.holds.value}{turn}", claim.text)
-    yield from _indented(_fact("because", claim.reason))
-    yield from _indented(_fact("nearest in the sources", claim.near))
 
 
 def _rest(decision: Decision, it: CaseView) -> Iterator[str]:

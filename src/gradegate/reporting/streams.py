@@ -6,6 +6,8 @@ import io
 import os
 import select
 import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TextIO
 
 PATIENCE = 5.0  # seconds that a reader may take to go on reading
@@ -22,11 +24,10 @@ def guard() -> None:
 
 
 def _stream(stream: TextIO | None, descriptor: int) -> TextIO:
-    encoding = stream.encoding if stream else "utf-8"
     raw = _Raw(descriptor, "w", closefd=False)
-    at_once = descriptor == 2 or raw.isatty()
     buffer = io.BufferedWriter(raw)  # type: ignore[type-var]  # it gives None nowhere, where a FileIO may
-    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=at_once)
+    at_once = descriptor == 2 or raw.isatty()
+    return io.TextIOWrapper(buffer, stream.encoding if stream else "utf-8", "backslashreplace", line_buffering=at_once)
 
 
 class _Raw(io.FileIO):
@@ -39,3 +40,17 @@ class _Raw(io.FileIO):
         except OSError:
             return memoryview(data).nbytes
         return written
+
+
+def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stream gets colours: NO_COLOR and FORCE_COLOR decide where they are set, else whether it is a terminal."""
+    if environ.get("NO_COLOR"):
+        return False
+    if forced := environ.get("FORCE_COLOR"):
+        return forced.lower() not in ("0", "false")
+    return stream.isatty() and environ.get("TERM", "") != "dumb"
+
+
+def has_rich() -> bool:
+    """Whether the package that knows how wide signs are and draws the bar is there: the image does without."""
+    return find_spec("rich") is not None

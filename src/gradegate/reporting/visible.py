@@ -1,8 +1,13 @@
-"""Makes characters visible that hide in a text, reorder it, or cannot be written as UTF-8."""
+"""Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradegate.results.mapping import plain
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
@@ -41,10 +46,77 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    hidden = match[1]
-    if not hidden:
+    if not match[1]:
         return match[0]
-    code = ord(hidden)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    code = ord(match[1])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# --- text that the runner must not take for a command ----------------------------------------------------------
+
+# How GitHub's older commands begin, wherever they stand: `##[`. Those of Azure Pipelines (`##vso[`) and TeamCity (`##teamcity[`), too,
+# where the command line may run as well.
+OLD = re.compile(r"##(?=[A-Za-z]*\[)")
+# The runner looks for `::` at the start of a trimmed line, and for `##[` anywhere. It compares by culture, which skips invisible
+# characters; `visible` has already written those out.
+_START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
+
+
+def command(kind: str, message: str, **properties: str | int | None) -> str:
+    """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out.
+
+    Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
+    """
+    written = {
+        name: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for name, value in properties.items() if value not in (None, "")
+    }
+    pairs = ",".join(f"{name}={value}" for name, value in written.items())
+    return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
+
+
+def harmless(text: str) -> str:
+    """The same text for a log: nothing in it can be a command, hide, or move the cursor."""
+    return OLD.sub("# #", _START.sub(r"\1: :", visible(text)))
+
+
+def _data(text: str) -> str:
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+# --- values ----------------------------------------------------------------------------------------------------
+
+
+def shown(value: Any, indent: int | None = None) -> str:
+    """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+
+
+def spread(values: Mapping[str, Any]) -> str:
+    """A mapping as text, one entry below the other; texts keep their lines."""
+    texts = {str(key): shown(value, indent=2) for key, value in values.items()}
+    return "\n".join(f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items())
+
+
+def outline(value: Any) -> str:
+    """Nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``."""
+    return "\n".join(_outlined(plain(value)))
+
+
+def _outlined(value: Any) -> Iterator[str]:
+    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    for key, item in pairs:
+        words = [word if isinstance(word, str) else "-" for word in item] if isinstance(item, list) else ["-"]
+        # A list of a few words, such as votes, reads best on one line; the arguments of a call stay JSON.
+        short = len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
+        nested = isinstance(item, dict | list) and bool(item) and key != "arguments" and not short
+        if nested:
+            lines = list(_outlined(item))
+        else:
+            lines = ("none" if item in ([], {}, None) else ", ".join(item) if isinstance(item, list) else shown(item)).split("\n")
+        label = key if key == "-" else f"{key}:"
+        # An item of a list starts on the line of its dash; what is short is beside its key.
+        beside = key == "-" or (len(lines) == 1 and not nested)
+        yield f"{label} {lines.pop(0)}" if beside else label
+        yield from ("  " + line for line in lines)

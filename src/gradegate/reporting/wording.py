@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from gradegate.errors import Origin
 from gradegate.reporting.findings import Effect, unchecked
-from gradegate.reporting.plain import shown
-from gradegate.reporting.visible import one_line
+from gradegate.reporting.visible import one_line, shown
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.values.changes import GateChanges, done

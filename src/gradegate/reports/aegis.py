@@ -13,8 +13,8 @@ from typing import Any
 from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.aegis_assertions import SHORTNAMES
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.results.jsonable import encodable, finite, plain
-from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row
+from gradegate.results.mapping import encodable, finite, plain
+from gradegate.values.result import Decision, Grade, Outcome, Row
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
@@ -25,34 +25,24 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _parts(decision: Decision) -> Iterator[str]:
-    yield _run(decision).model_dump_json().removesuffix("]}")
-    separator = "\n"
-    graded = ((row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner)
-    for number, (row, grade) in enumerate(graded, 1):
-        yield separator + _evaluation(number, row, grade).model_dump_json()
-        separator = ",\n"
-    yield "\n]}\n"
-
-
-def _run(decision: Decision) -> Run:
     # Nothing is said of the run as a whole where several files were run together.
     suites = {row.suite for row in decision.run.rows}
     about = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
+    graded = [(row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner]
     results: dict[str, list[Fraction]] = {}
-    for row in decision.run.rows:
-        for grade in row.grades:
-            if (score := finite(grade.score)) is not None and not grade.inner:
-                results.setdefault(_shortname(grade), []).append(_exact(score))
+    for _, grade in graded:
+        if (score := finite(grade.score)) is not None:
+            results.setdefault(_shortname(grade), []).append(_exact(score))
     means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
     met = [_WORDS[result.outcome] for result in decision.rules if result.rule.by_metric]
-    return Run(
+    run = Run(
         id=None,
         user=None,
         run_type="Custom",
         run_source="gradegate",
         dataset=None,
         data_collection=about.get("data_collection_id"),
-        number_of_metrics=len({_shortname(g) for row in decision.run.rows for g in row.grades if not g.inner}),
+        number_of_metrics=len({_shortname(grade) for _, grade in graded}),
         result=_float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
         threshold=about.get("threshold"),
         model_slug=about.get("model_slug"),
@@ -63,16 +53,27 @@ def _run(decision: Decision) -> Run:
         is_gte_threshold=False if False in met else None if None in met or not met else True,
         evaluations=[],
     )
+    yield run.model_dump_json().removesuffix("]}")
+    separator = "\n"
+    for number, (row, grade) in enumerate(graded, 1):
+        yield separator + _evaluation(number, row, grade).model_dump_json()
+        separator = ",\n"
+    yield "\n]}\n"
 
 
 def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
     variables: Any = plain(row.vars)
+    shortname, config = _shortname(grade), grade.assertion.config
+    # The arguments as the payload has them, without what our assertion is given besides.
+    entry = SHORTNAMES.get(shortname)
+    options: dict[str, Any] = {**config, "value": grade.assertion.value}
+    names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in config}
     return Evaluation(
         id=number,
         run_id=None,
-        metric_shortname=_shortname(grade),
+        metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
-        metric_args=_arguments(grade.assertion, _shortname(grade)),
+        metric_args={name: plain(options[ours]) for ours, name in names.items() if options.get(ours) is not None},
         threshold=_of_hundred(grade.threshold),
         prompt=variables.get("prompt"),
         input=variables.get("input"),
@@ -92,14 +93,6 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
 
 def _shortname(grade: Grade) -> str:
     return encodable(grade.metric or grade.assertion.type)
-
-
-def _arguments(assertion: Asserted, shortname: str) -> dict[str, Any]:
-    """The arguments as the payload has them, without what our assertion is given besides."""
-    entry = SHORTNAMES.get(shortname)
-    options: dict[str, Any] = {**assertion.config, "value": assertion.value}
-    names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in assertion.config}
-    return {name: plain(options[ours]) for ours, name in names.items() if options.get(ours) is not None}
 
 
 def _of_hundred(share: float | None) -> float | None:

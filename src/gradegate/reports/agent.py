@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.reporting.agent import told
-from gradegate.reporting.headline import opening
 from gradegate.reporting.markdown import fence, utf16
+from gradegate.reporting.page import opening
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import compared, headline, in_short, tally

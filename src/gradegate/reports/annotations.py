@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
-from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import clip, command, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
 from gradegate.values.changes import ChangeKind
 from gradegate.values.figures import many
@@ -33,24 +33,24 @@ class _Mark:
     key: tuple[object, ...]
 
 
-@dataclass(slots=True)
-class _Group:
-    """Marks of one key while they are counted."""
-
-    first: _Mark | None
-    count: int = 0
-
-
 def render(decision: Decision, links: Links) -> Document:
     """One command on each line."""
-    levels: dict[str, dict[tuple[object, ...], _Group]] = {"error": {}, "warning": {}, "notice": {}}
+    counts: dict[str, Counter[tuple[object, ...]]] = {"error": Counter(), "warning": Counter(), "notice": Counter()}
+    # Only the first ten of a level are shown: of the others nothing but their number is kept.
+    firsts: dict[str, list[_Mark]] = {level: [] for level in counts}
     for mark in _marks(decision):
-        groups = levels[mark.level]
-        if mark.key not in groups:
-            # Only the first ten are shown: of the others nothing but their number is kept.
-            groups[mark.key] = _Group(mark if len(groups) < _MOST else None)
-        groups[mark.key].count += 1
-    return Document(Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values(), links)))
+        if mark.key not in counts[mark.level] and len(firsts[mark.level]) < _MOST:
+            firsts[mark.level].append(mark)
+        counts[mark.level][mark.key] += 1
+    lines = []
+    for level, marks in firsts.items():
+        for mark in marks:
+            others, hidden = counts[level][mark.key] - 1, len(counts[level]) - _MOST
+            more = f"\n... and {many(others, 'more answer')} at this line" if others else ""
+            if mark is marks[-1] and hidden > 0:
+                more += f"\n... and {many(hidden, 'more line')} with findings; see the job summary"
+            lines.append(_command(mark, more, links))
+    return Document(Sink.ANNOTATIONS, lines)
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
@@ -69,18 +69,14 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
 
 
 def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
-    rows = (finding.row, *finding.alike)
-    for row in rows:
-        if row.error or not finding.grades:
-            why = (
-                f"The target gave no answer: {visible(clip(row.error, _TEXT))}"
-                if row.error
-                else visible(clip("; ".join(remarks(row)) or "The case did not pass.", _TEXT))
-            )
-            title = f"{'failed' if row.outcome is Outcome.FAIL else 'error'}: {name(row)}"
-            yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
-        else:
+    for row in (finding.row, *finding.alike):
+        if finding.grades and not row.error:
             yield from (_of_grade(row, grade, level) for grade in replace(finding, row=row).grades if not grade.inner)
+            continue
+        why = row.error or "; ".join(remarks(row)) or "The case did not pass."
+        why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
+        title = f"{'failed' if row.outcome is Outcome.FAIL else 'error'}: {name(row)}"
+        yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
 
 
 def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
@@ -92,16 +88,6 @@ def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
     advice = not grade.counts and grade.outcome is Outcome.FAIL
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
     return _Mark("warning" if advice else level, origin, title, message, key)
-
-
-def _commands(groups: Collection[_Group], links: Links) -> Iterator[str]:
-    for number, group in enumerate(groups, start=1):
-        if group.first is None:
-            return
-        more = f"\n... and {many(group.count - 1, 'more answer')} at this line" if group.count > 1 else ""
-        if number == _MOST and len(groups) > _MOST:
-            more += f"\n... and {many(len(groups) - _MOST, 'more line')} with findings; see the job summary"
-        yield _command(group.first, more, links)
 
 
 def _command(mark: _Mark, more: str, links: Links) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradegate.reporting.commands import harmless
 from gradegate.reporting.console import LOG, lines
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import harmless
 from gradegate.values.result import Decision
 
 

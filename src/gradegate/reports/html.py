@@ -7,16 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from gradegate.reporting import account, headline, wording
-from gradegate.reporting.account import provenance, saved
-from gradegate.reporting.browser import filled
+from gradegate.reporting import account, wording
+from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
 from gradegate.reporting.case_view import CaseView, took, view
-from gradegate.reporting.charts import histogram, shares
-from gradegate.reporting.choices import choices
-from gradegate.reporting.distribution import spreads
 from gradegate.reporting.failing import beside, flaky, is_fixed
 from gradegate.reporting.findings import Effect, effects
-from gradegate.reporting.page import in_order
+from gradegate.reporting.page import in_order, why
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.values.result import Decision
 
@@ -43,7 +39,7 @@ def render(decision: Decision, links: Links) -> Document:
     parts = filled(
         "report.html",
         decision=decision,
-        why=headline.why(decision, ruled=bool(decision.rules)),
+        why=why(decision, ruled=bool(decision.rules)),
         tested=_tested(decision),
         rules=in_order(decision.rules),
         counted=Counter,
@@ -55,12 +51,10 @@ def render(decision: Decision, links: Links) -> Document:
         shares=shares,
         words=wording,
         flaky=flaky(decision.run.rows),
-        metrics=account,
+        account=account,
         most_metrics=_MOST_METRICS,
-        saved=saved,
         took=took,
         beside=lambda case: "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0],  # for the filter
-        provenance=provenance,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
@@ -89,11 +83,10 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
     """What the gate asked, by label: configs with their descriptions, targets, graders."""
     run = decision.run
     files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
-    yield "Configs" if len(files) > 1 else "Config", [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
-    targets = list(dict.fromkeys(row.provider for row in run.rows))
-    yield "Targets" if len(targets) > 1 else "Target", targets
-    graders = list(dict.fromkeys(model.name for model in run.models if model.grades))
-    yield "Graders" if len(graders) > 1 else "Grader", graders
+    configs = [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
+    targets, graders = (row.provider for row in run.rows), (model.name for model in run.models if model.grades)
+    for label, names in (("Config", configs), ("Target", [*dict.fromkeys(targets)]), ("Grader", [*dict.fromkeys(graders)])):
+        yield f"{label}s" if len(names) > 1 else label, names
 
 
 REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from junit_xml import TestCase, TestSuite
 
 from gradegate.reporting.account import provenance, saved, worth
-from gradegate.reporting.explain import explain, explain_grade
-from gradegate.reporting.failing import flaky
+from gradegate.reporting.failing import explain, explain_grade, flaky
 from gradegate.reporting.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reporting.findings import told as told_rows
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
@@ -26,7 +25,7 @@ from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
 from gradegate.results.earlier_run import standing
 from gradegate.values.changes import GateChanges
-from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -40,19 +39,6 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 _ENDS = {GateOutcome.BLOCKED: Outcome.FAIL, GateOutcome.INCONCLUSIVE: Outcome.ERROR, GateOutcome.NOT_RUN: None}
-
-
-def _run(decision: Decision, whole: str) -> Iterator[str]:
-    """The run as a test case: readers that know only test cases must not take it for one that passed."""
-    outcome = _ENDS[decision.outcome]
-    case = TestCase("the run", "gradegate")
-    reason = one_line(decision.reason, 500)
-    (case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info if outcome else case.add_skipped_info)(reason)
-    totals = {"tests": "1", "failures": str(int(outcome is Outcome.FAIL)), "errors": str(int(outcome is Outcome.ERROR)), "time": "0.000"}
-    yield _opening("testsuite", {"name": "gradegate", **totals, "skipped": str(int(outcome is None))})
-    yield whole
-    yield _xml(case, ())
-    yield "</testsuite>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +75,6 @@ class _Told:
             return f"error, and the run passes without it{why}"
         return "nothing was asserted" if unchecked(self.row) else ""
 
-    @property
-    def advises(self) -> bool:
-        """Whether it fails, and stops nothing."""
-        return self.finding.effect is not Effect.NONE and not self.skipped and self.outcome is Outcome.PASS
-
 
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
@@ -107,13 +88,14 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     # Where no case says that the check fails, a case of its own does.
     alone = not green and all(told.outcome is Outcome.PASS for told in rows)
-    yield _opening(
-        "testsuites",
-        {"name": one_line(", ".join(subjects(decision)), 300) or "gradegate"} | _totals(rows, decision.outcome if alone else None),
-    )
+    title = one_line(", ".join(subjects(decision)), 300) or "gradegate"
+    yield _opening("testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)})
     said = [*_whole(run, changes)]  # by the first suite: the format knows nothing of the whole run
-    if alone:
-        yield from _run(decision, _properties(said))
+    if alone:  # readers that know only test cases must not take the run for one that passed
+        outcome, reason = _ENDS[decision.outcome], one_line(decision.reason, 500)
+        case = TestCase("the run", "gradegate")
+        (case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info if outcome else case.add_skipped_info)(reason)
+        yield from _suite("gradegate", _totals((), decision.outcome) | {"skipped": str(int(outcome is None))}, said, [_xml(case, ())])
         said = []
     derived: dict[_Key, list[tuple[str, str]]] = {}
     for metric in run.derived:
@@ -122,21 +104,26 @@ def _parts(decision: Decision) -> Iterator[str]:
     for key, members in suites.items():
         file, prompt, provider = (one_line(text, 120) for text in key)
         title = " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
-        yield from _suite(title, members, _properties([*said, *derived.get(key, ())]))
+        totals = _totals(members) | {"skipped": str(sum(bool(told.skipped) for told in members))}
+        yield from _suite(title, totals, [*said, *derived.get(key, ())], _cases(title, members))
         said = []
     yield "</testsuites>\n"
 
 
-def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
-    skipped = sum(bool(told.skipped) for told in rows)
-    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(skipped)})
-    yield properties
+def _suite(title: str, totals: dict[str, str], pairs: Sequence[tuple[str, str]], cases: Iterable[str]) -> Iterator[str]:
+    yield _opening("testsuite", {"name": title, **totals})
+    if pairs:
+        yield ET.tostring(_properties(pairs), encoding="unicode") + "\n"
+    yield from cases
+    yield "</testsuite>\n"
+
+
+def _cases(title: str, rows: list[_Told]) -> Iterator[str]:
     seen: Counter[str] = Counter()
     for told in rows:
         text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
         yield _xml(_case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), _about(told))
-    yield "</testsuite>\n"
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
@@ -160,14 +147,11 @@ def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
         yield "gate", f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
 
 
-def _properties(pairs: Sequence[tuple[str, str]]) -> str:
-    """Names and values as the properties of a suite; nothing where there are none."""
-    if not pairs:
-        return ""
+def _properties(pairs: Iterable[tuple[str, str]]) -> ET.Element:
     properties = ET.Element("properties")
     for key, value in pairs:
         ET.SubElement(properties, "property", name=key, value=value)
-    return ET.tostring(properties, encoding="unicode") + "\n"
+    return properties
 
 
 def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str, str]:
@@ -186,19 +170,23 @@ def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str
 
 
 def _case(told: _Told, suite: str, title: str) -> TestCase:
-    row = told.row
-    file, line = row.origin.file, row.origin.line
-    case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
-    grades, chief = told.finding.grades, _chief(told)
+    row, grades, outcome = told.row, told.finding.grades, told.outcome
+    case = TestCase(title, suite, _seconds(row), file=visible(row.origin.file) or None, line=row.origin.line or None)
+    # The outcome decides, so that an error is never among the failures; the rest goes beside it.
+    alike = [[grade for grade in listed if grade.outcome is outcome] for listed in (told.finding.decisive, grades)]
+    chief = [] if outcome is Outcome.PASS else alike[0] or alike[1]
     if told.skipped:
         case.add_skipped_info(told.skipped)
-    elif told.outcome is not Outcome.PASS:
+    elif outcome is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
-        add = case.add_failure_info if told.outcome is Outcome.FAIL else case.add_error_info
-        add(_message(told, chief), _inert(explain(row, chief, _TEXT)), kinds)
+        reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in chief]
+        why = f"no answer: {row.error}" if row.error else "; ".join([*remarks(row), *reasons])
+        add = case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info
+        add(one_line(why, 500) or ("failed" if outcome is Outcome.FAIL else "error"), _inert(explain(row, chief, _TEXT)), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    said = remarks(row) if told.outcome is Outcome.PASS else []
-    advice = ["ADVISORY: it does not pass, but does not block"] if told.advises else []
+    said = remarks(row) if outcome is Outcome.PASS else []
+    advises = told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
+    advice = ["ADVISORY: it does not pass, but does not block"] if advises else []
     case.stdout = _inert("\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)])) or None
     return case
 
@@ -206,22 +194,6 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
 def _inert(text: str) -> str:
     """The text without a word by which GitLab and Jenkins attach a file of the machine that reads the report."""
     return text.replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
-
-
-def _chief(told: _Told) -> list[Grade]:
-    # The outcome decides, so that an error is never among the failures; the rest goes beside it.
-    if told.outcome is Outcome.PASS:
-        return []
-    alike = [[grade for grade in grades if grade.outcome is told.outcome] for grades in (told.finding.decisive, told.finding.grades)]
-    return alike[0] or alike[1]
-
-
-def _message(told: _Told, grades: list[Grade]) -> str:
-    row = told.row
-    if row.error:
-        return one_line(f"no answer: {row.error}", 500)
-    reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades]
-    return one_line("; ".join([*remarks(row), *reasons]), 500) or ("failed" if told.outcome is Outcome.FAIL else "error")
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:
@@ -239,9 +211,7 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
 
 def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
-    properties = ET.Element("properties")
-    for key, value in about:
-        ET.SubElement(properties, "property", name=key, value=value)
+    properties = _properties(about)
     if len(properties):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
         element.insert(0, properties)
     if case.elapsed_sec is not None:

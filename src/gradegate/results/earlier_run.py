@@ -12,7 +12,6 @@ from gradegate.values.result import Grade, Outcome, Row
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
 OPEN = ""  # failed once, and nobody needed to know whether it stands
-_SHORT = 7  # characters of a commit
 WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
 
 
@@ -73,5 +72,5 @@ def of_base(report: BaselineReport | None) -> str:
     if report is None:
         return ""
     aged = "" if report.age_days is None else f"{many(report.age_days, 'day')} old"
-    about = ", ".join(filter(None, (report.commit[:_SHORT], "asked in this run" if report.fresh else aged)))
+    about = ", ".join(filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged)))
     return f" ({about})" if about else ""

@@ -1,33 +1,33 @@
-"""A results.json that anybody may have written: as the decision that it holds, and as the run of the base.
-
-The file has one case a line, so that the base is read line by line; a file that is laid out otherwise is read whole.
-"""
+"""Files of earlier runs, which anybody may have written: results.json as a decision and as the run of the base, and the history."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from sys import intern
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
-from gradegate.files.regular import UnusableError, regular
+from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
+from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline, together
-from gradegate.results.mapping import value
-from gradegate.results.shape import CaseLine, Head, Results
+from gradegate.results.mapping import value, written
+from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
 from gradegate.values.account import Made
 from gradegate.values.conversation import NO_USAGE
+from gradegate.values.history import GradeRecord, PastRun, Records
 from gradegate.values.result import Decision, Row, runs_of
 from gradegate.values.suite import NOTHING
 
+Shared = AfterValidator(intern)  # most runs of most grades say the same
 _HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
 
 
@@ -35,34 +35,24 @@ def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
     """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
     try:
         with regular(path, MAX_BASELINE, links=True) as file:
-            results = _results(file.read(MAX_BASELINE), str(path))
+            content = file.read(MAX_BASELINE)
     except UnusableError as e:
         cure = "name the results.json of a run: `gradegate run -o results.json` writes one"
         raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
-    return _decision(results), results.links
+    return reread(content, str(path))
 
 
-def reread(content: bytes, name: str) -> Decision:
-    """The decision that the bytes of a results.json hold; ``name`` is for messages. Raises ConfigError."""
-    return _decision(_results(content, name))
-
-
-def _results(content: bytes, name: str) -> Results:
+def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
+    """The same of its content; ``name`` is for messages."""
     try:
-        return Results.model_validate_json(content)
+        results = Results.model_validate_json(content)
     except ValidationError as e:
         cure = "write it with `gradegate run -o results.json`"
         if e.errors(include_url=False)[0]["loc"] == ("version",):
             cure = f"read it with the gradegate that wrote it, or {cure}"
         raise ConfigError.at(f"not a results.json of this version: {first_wrong(e)}", Origin(name), cure) from e
-
-
-def _decision(results: Results) -> Decision:
     blocking = frozenset(place for place, line in enumerate(results.cases) if line.blocks)
-    return replace(value(Decision, results), blocking=blocking)
-
-
-# --- the run of the base --------------------------------------------------------------------------------------
+    return replace(value(Decision, results), blocking=blocking), results.links
 
 
 class _Answer(CaseLine):
@@ -76,7 +66,7 @@ class _Base(Head):
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The run of the base that a results.json holds. Raises UnusableError."""
+    """The run of the base that a results.json holds, a line for each case; laid out otherwise, it is read whole. Raises UnusableError."""
     try:
         with regular(path, MAX_BASELINE) as file:
             start = file.readline(MAX_FILE)
@@ -99,7 +89,11 @@ def _lines(file: BufferedReader) -> Iterator[_Answer]:
 
 
 def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
-    rows = [*map(_row, islice(cases, MAX_ANSWERS + 1))]
+    rows = []
+    for row in (value(Row, case) for case in islice(cases, MAX_ANSWERS + 1)):
+        # What nothing of another run is compared with would fill the memory, of a large file.
+        grades = tuple(replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
+        rows.append(replace(row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars))
     if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = value(Made, head.made)
@@ -107,17 +101,47 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
         raise UnusableError(f"it holds a part of a run: {made.only}")
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
-    return Baseline(
-        tuple(row for case in runs_of(rows) for row in together(case)),
-        commit=made.commit,
-        started=made.started,
-        models=tuple(model.name for model in head.asked),
-        confirm=head.confirm.mode if head.confirm else "",
-    )
+    answers = tuple(row for case in runs_of(rows) for row in together(case))
+    models = tuple(model.name for model in head.asked)
+    return Baseline(answers, made.commit, made.started, models, head.confirm.mode if head.confirm else "")
 
 
-def _row(line: _Answer) -> Row:
-    """The row, without what nothing of another run is compared with: of a large file it would fill the memory."""
-    row = value(Row, line)
-    grades = tuple(replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
-    return replace(row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars)
+class _Run(BaseModel, strict=True, extra="forbid", frozen=True):
+    at: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), Shared]
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]
+    model: Annotated[str, Field(max_length=300), Shared]
+    votes: Annotated[str, Field(pattern=r"^[PFE]{1,200}$"), Shared]
+    outcome: Annotated[Literal["pass", "fail", "error", "open"], Shared]
+    request: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]
+
+
+class _Line(BaseModel, strict=True, extra="forbid", frozen=True):
+    """A line of the history: a grade. Nothing in it is a text of an answer or a reason."""
+
+    v: Version
+    grade: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    name: Annotated[str, Field(max_length=1000)]
+    runs: list[_Run]
+
+
+def read_history(path: Path) -> Records:
+    """The grades of a file by their identities. Raises UnusableError for a file that is not whole, or of another version."""
+    found: dict[str, GradeRecord] = {}
+    try:
+        with regular(path, MAX_HISTORY) as file:
+            for number, content in enumerate(file, 1):
+                if not content.endswith(b"\n"):
+                    raise UnusableError("it breaks off")
+                line = _Line.model_validate_json(content)
+                if line.grade in found:
+                    raise UnusableError(f"line {number} has a grade that is there already")
+                found[line.grade] = GradeRecord(line.name, tuple(PastRun(**dict(run)) for run in line.runs))
+    except ValidationError as e:
+        raise UnusableError(f"it is not a history of this version: line {number}: {first_wrong(e)}") from e
+    return found
+
+
+def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:
+    """The lines of a file."""
+    for grade, record in records.items():
+        yield written({"v": VERSION, "grade": grade, "name": record.name, "runs": list(map(asdict, record.runs))}) + "\n"

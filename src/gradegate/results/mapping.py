@@ -1,12 +1,12 @@
 """Between values and the keys of results.json, both ways, by one declaration: the fields of the values themselves.
 
-A shape has a key for each field of its value, by ``keys_of``; what is otherwise in the file is a key of its own, where ``At``
-says which attribute it holds. The words of the schema stand beside the fields.
+A shape has a key for each of them, by ``keys_of``; what is otherwise in the file is a key of its own, and ``At`` says where it is.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -18,37 +18,63 @@ from pydantic import BaseModel, Field, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from gradegate.errors import Origin
-from gradegate.results.jsonable import encodable, finite, plain
 from gradegate.values.result import Outcome
 from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of an attribute, how its key is got, what is made of that
 SELF = ""
-Word = Literal["pass", "fail", "error"]
-Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
-_TYPES: dict[Any, Any] = {Outcome: Word, bytes: Digest}  # of a key, by that of its field; ``keys_of`` adds the shapes
+# Of a key, by that of its field; ``keys_of`` adds the shapes.
+_TYPES: dict[Any, Any] = {Outcome: Literal["pass", "fail", "error"], bytes: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]}
+_UNIONS = (Union, types.UnionType)
+_LARGE = 10**300  # longer integers are not numbers to most readers, and Python refuses to print very long ones
+
+
+def plain(value: Any, depth: int = 40) -> Any:
+    """Any value as data that every JSON reader accepts; NaN, infinities and anything unknown become text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, int):
+        return int(value) if -_LARGE < value < _LARGE else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
+    return [plain(item, depth - 1) for item in value] if isinstance(value, Iterable) else encodable(str(value))
+
+
+def finite(number: float | None) -> float | None:
+    """The number, or None for what JSON cannot write."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates written out, so that it is valid UTF-8; everything else stays."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself.
+    """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself."""
 
-    ``write`` makes the key's content of it, and ``read`` turns that back, ``into`` another attribute where one is named.
-    A key with a ``path`` of None is handed in, and one ``into`` None is not read.
-    """
-
-    path: str | None
-    write: Callable[[Any], Any] | None = None
-    read: Callable[[Any], Any] | None = None
-    into: str | None = SELF
+    path: str | None  # None: it is handed in
+    write: Callable[[Any], Any] | None = None  # makes the key's content of it
+    read: Callable[[Any], Any] | None = None  # turns that back
+    into: str | None = SELF  # another attribute that is read; None: it is not read
 
 
 def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[M]], type[M]]:
     """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
 
-    A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one. Keys that joined
-    ``later`` may be missing from a file, and are then as the field is by default.
+    A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one.
+    Keys that joined ``later`` may be missing from a file, and are then as the field is by default.
     """
 
     def complete(shape: type[M]) -> type[M]:
@@ -61,8 +87,7 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") ->
                 if passed.isdisjoint((field.name, before + field.name)):
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
-                    default = {} if field.default is MISSING else field.default
-                    default = default if field.name in later.split() else ...
+                    default = ... if field.name not in later.split() else {} if field.default is MISSING else field.default
                     keys[field.name] = Annotated[_key_type(hint), At(before + field.name)], Field(default, description=about)
         made = create_model(shape.__name__, __base__=shape, __module__=shape.__module__, __doc__=shape.__doc__, **keys)
         _TYPES[kind] = made
@@ -75,18 +100,46 @@ def _key_type(hint: Any) -> Any:
     """The type that a key has in the file, of that of its field."""
     if get_origin(hint) is Annotated:
         return _key_type(get_args(hint)[0])
-    if _is_union(hint):
+    if get_origin(hint) in _UNIONS:
         return Union[tuple(_key_type(kind) for kind in get_args(hint))]  # noqa: UP007  # of a list
     if get_origin(hint) is tuple:
         return list[_key_type(get_args(hint)[0])]  # type: ignore[misc]
-    if get_origin(hint) is Mapping:
-        return dict[get_args(hint)]  # type: ignore[misc]
-    return _TYPES.get(hint, hint)
+    return dict[get_args(hint)] if get_origin(hint) is Mapping else _TYPES.get(hint, hint)  # type: ignore[misc]
+
+
+def _at(key: str, hint: Any) -> At:
+    found = [extra for extra in get_args(hint)[1:] if isinstance(extra, At)] if get_origin(hint) is Annotated else []
+    return found[0] if found else At(key)
 
 
 def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
     """The object that ``shape`` describes, of a value. ``given`` are the keys that the value does not have."""
     return {key: write(get(value)) if write else get(value) for key, get, write in _writers(shape)} | given
+
+
+@cache
+def _writers(shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None], ...]:
+    hints = get_type_hints(shape, include_extras=True)
+    places = ((key, _at(key, hints[key])) for key in shape.model_fields)
+    return tuple((key, _getter(at.path), at.write or _dump(hints[key])) for key, at in places if at.path is not None)
+
+
+def _getter(path: str) -> Callable[[Any], Any]:
+    return attrgetter(path) if path else lambda value: value
+
+
+def _dump(hint: Any) -> Callable[[Any], Any] | None:
+    """How a value is written where that type is expected, None for what JSON takes as it is."""
+    if get_origin(hint) is Annotated:
+        return _dump(get_args(hint)[0])
+    kind = next(kind for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint]) if kind is not types.NoneType)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return lambda value: None if value is None else line(kind, value)
+    if get_origin(kind) is list and (item := _dump(get_args(kind)[0])):
+        return lambda values: [item(value) for value in values]
+    if get_origin(kind) is dict:
+        return plain
+    return (lambda number: finite(number) or 0.0) if hint is float else None
 
 
 def written(content: Any) -> str:
@@ -110,47 +163,7 @@ def _encodable(content: Any) -> Any:
 
 def value(kind: type[T], said: BaseModel) -> T:
     """The value that an object was written from. What the shape does not keep is as the value has it by default."""
-    made: T = _made(kind, _readers(kind, type(said)), said)  # type: ignore[arg-type]  # a class can be hashed
-    return made
-
-
-# --- writing --------------------------------------------------------------------------------------------------
-
-
-@cache
-def _writers(shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None], ...]:
-    hints = get_type_hints(shape, include_extras=True)
-    places = {key: _at(key, hints[key]) for key in shape.model_fields}
-    return tuple(
-        (key, attrgetter(at.path) if at.path else _itself, at.write or _dump(hints[key]))
-        for key, at in places.items()
-        if at.path is not None
-    )
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _dump(hint: Any) -> Callable[[Any], Any] | None:
-    """How a value is written where that type is expected, None for what JSON takes as it is."""
-    if get_origin(hint) is Annotated:
-        return _dump(get_args(hint)[0])
-    kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if _is_union(hint) else [hint]
-    kind = kinds[0]
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return lambda value: None if value is None else line(kind, value)
-    if get_origin(kind) is list and (item := _dump(get_args(kind)[0])):
-        return lambda values: [item(value) for value in values]
-    if get_origin(kind) is dict:
-        return plain
-    return (lambda number: finite(number) or 0.0) if hint is float else None
-
-
-# --- reading --------------------------------------------------------------------------------------------------
-
-
-Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of an attribute, how its key is got, what is made of that
+    return _made(kind, _readers(kind, type(said)), said)  # type: ignore[arg-type,no-any-return]  # a class can be hashed
 
 
 @cache
@@ -177,7 +190,7 @@ def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At
         if at := leaves.get(above + name):
             yield name, at[0], at[1].read or _load(hints[name])
         elif any(path.startswith(f"{above}{name}.") for path in leaves):
-            yield name, _itself, partial(_made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}.")))
+            yield name, _getter(SELF), partial(_made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}.")))
 
 
 def _made(kind: Any, readers: Iterable[Reader], said: BaseModel) -> Any:
@@ -186,9 +199,9 @@ def _made(kind: Any, readers: Iterable[Reader], said: BaseModel) -> Any:
 
 def _load(hint: Any) -> Callable[[Any], Any]:
     """How what is read becomes a value of that type."""
-    if _is_union(hint):
-        loads = [_load(kind) for kind in get_args(hint) if kind is not types.NoneType]
-        return lambda said: None if said is None else loads[0](said)
+    if get_origin(hint) in _UNIONS:
+        load = next(_load(kind) for kind in get_args(hint) if kind is not types.NoneType)
+        return lambda said: None if said is None else load(said)
     if get_origin(hint) is tuple:
         item = _load(get_args(hint)[0])
         return lambda said: tuple(map(item, said))
@@ -201,12 +214,3 @@ def _load(hint: Any) -> Callable[[Any], Any]:
     if is_dataclass(hint) and isinstance(hint, type):
         return lambda said: value(hint, said) if isinstance(said, BaseModel) else said
     return lambda said: said
-
-
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType)
-
-
-def _at(key: str, hint: Any) -> At:
-    found = [extra for extra in get_args(hint)[1:] if isinstance(extra, At)] if get_origin(hint) is Annotated else []
-    return found[0] if found else At(key)

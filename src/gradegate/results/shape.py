@@ -10,16 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gradegate.errors import Origin
-from gradegate.results.jsonable import encodable, finite, plain
-from gradegate.results.mapping import SELF, At, keys_of, line, value
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse, Made, SentinelReport
+from gradegate.results.mapping import SELF, At, encodable, finite, keys_of, line, plain, value
+from gradegate.values.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, KeyUse, Made, SentinelReport
 from gradegate.values.changes import ChangeKind, GateChange
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
 from gradegate.values.history import HistoryReport
 from gradegate.values.result import Grade, Row, RuleResult, cases_of, runs_of
-from gradegate.values.suite import Limits, Note, Select
-
-DAY = 86_400  # seconds
+from gradegate.values.suite import Note, Select
 
 
 def _is_whole(version: Any) -> Any:
@@ -29,13 +26,25 @@ def _is_whole(version: Any) -> Any:
     return version
 
 
+def key(words: str, default: Any = ...) -> Any:
+    """A key with its words in the schema; one with a default may be missing."""
+    return Field(default, description=words)
+
+
+DAY = 86_400  # seconds
 Version = Annotated[Literal[1], BeforeValidator(_is_whole)]
 VERSION = 1  # grows when a key changes its meaning or goes away; further keys may join without it
-
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 Count = Annotated[int, Field(ge=0)]
 Scale = Annotated[int, Field(ge=1)]
-Share = Field(default=None, description="From 0 to 1; null when nothing was graded.")
+Share = key("From 0 to 1; null when nothing was graded.", None)
+# The keys that joined later.
+_OF_GRADES = "votes confirmed unconfirmed key definition base undone unheard withheld turns model history quarantine"
+_OF_CASES = "key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed"
+_OF_RULES = (
+    "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p base_rate "
+    "max_cost_increase max_latency_increase cost latency within_noise cases failing_before slack unchanged one_broken three_broken five_points"
+)
 
 
 class Part(BaseModel):
@@ -68,25 +77,25 @@ class Counted(Part):
 class Spent(Part):
     """What calls of one kind took."""
 
-    cost_usd: Annotated[float | None, At("known_cost")] = Field(description="null when the price of any call is unknown.")
-    known_usd: Annotated[float, At("cost")] = Field(description="Of the calls whose price is known.")
-    saved_usd: Annotated[float, At("saved")] = Field(default=0.0, description="What those would have cost, as far as it is known.")
+    cost_usd: Annotated[float | None, At("known_cost")] = key("null when the price of any call is unknown.")
+    known_usd: Annotated[float, At("cost")] = key("Of the calls whose price is known.")
+    saved_usd: Annotated[float, At("saved")] = key("What those would have cost, as far as it is known.", 0.0)
     readings: Annotated[Readings | None, At("readings", lambda it: None if it == NO_READINGS else it, lambda said: said or NO_READINGS)] = (
-        Field(default=None, description="null where no reply of a grader was read.")
+        key("null where no reply of a grader was read.", None)
     )
 
 
-@keys_of(Grade, "assertion", later="votes confirmed unconfirmed key definition base undone unheard withheld turns model history quarantine")
+@keys_of(Grade, "assertion", later=_OF_GRADES)
 class GradeLine(Part):
     """The word on one assertion of one answer. An error has no score."""
 
     assertion: Annotated[str, At("assertion.type")]
     expected: Annotated[Any, At("assertion.value", plain)] = None
-    set: Annotated[bool, At("assertion.is_set")] = Field(description="Of an assert-set; the grades of its members follow.")
+    set: Annotated[bool, At("assertion.is_set")] = key("Of an assert-set; the grades of its members follow.")
     weight: Annotated[float | None, At("assertion.weight", finite, lambda weight: weight or 0.0)]
     source: Annotated[SourceLine | None, At("assertion.origin", source_of)]
-    scale: Scale = Field(description="People see the score times this.")
-    status: Status = Field(default="", description="Its status against the base; empty without a base, and where it was not settled.")
+    scale: Scale = key("People see the score times this.")
+    status: Status = key("Its status against the base; empty without a base, and where it was not settled.", "")
 
 
 class ImageLine(Part):
@@ -95,26 +104,21 @@ class ImageLine(Part):
     image: str
 
 
-def _written_documents(texts: tuple[str, ...]) -> list[Any]:
-    return [{"image": encodable(text)} if isinstance(text, Image) else encodable(text) for text in texts]
-
-
-def _read_documents(said: list[str | ImageLine]) -> tuple[str, ...]:
-    return tuple(text if isinstance(text, str) else Image(text.image) for text in said)
+_DOCUMENTS = At(
+    "retrieval_context",
+    lambda texts: [{"image": encodable(text)} if isinstance(text, Image) else encodable(text) for text in texts],
+    lambda said: tuple(text if isinstance(text, str) else Image(text.image) for text in said),
+)
 
 
 @keys_of(Turn)
 class TurnLine(Part):
     """One message of a conversation."""
 
-    retrieval_context: Annotated[list[str | ImageLine], At("retrieval_context", _written_documents, _read_documents)]
+    retrieval_context: Annotated[list[str | ImageLine], _DOCUMENTS]
 
 
-@keys_of(
-    Row,
-    later="key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed",
-    without="needs",
-)
+@keys_of(Row, later=_OF_CASES, without="needs")
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 
@@ -124,7 +128,7 @@ class CaseLine(Part):
     cost_usd: Annotated[float | None, At("usage.known_cost")]
     tokens: Annotated[int, At("usage.tokens")]
     source: Annotated[SourceLine | None, At("origin", source_of)]
-    blocks: Annotated[bool, At(None)] = Field(default=False, description="Its failure blocks the run.")
+    blocks: Annotated[bool, At(None)] = key("Its failure blocks the run.", False)
 
 
 class Summary(Counted):
@@ -135,9 +139,7 @@ class Summary(Counted):
     failed: Annotated[Count, At("grades.failed")]
     errored: Annotated[Count, At("grades.errored")]
     pass_rate: Annotated[float | None, At("grades.pass_rate")] = Share
-    cost_usd: Annotated[float | None, At("run.usage.known_cost")] = Field(
-        description="Target and grader together; null when any price is unknown."
-    )
+    cost_usd: Annotated[float | None, At("run.usage.known_cost")] = key("Target and grader together; null when any price is unknown.")
     tokens: Annotated[int, At("run.usage.tokens")]
     seconds: Annotated[float, At("run.seconds")]
     cases: Counted
@@ -152,22 +154,15 @@ _SELECT = At(
 )
 
 
-_LATER = (
-    "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p "
-    "max_cost_increase max_latency_increase cost latency within_noise base_rate"
-)
-_POWER = "cases failing_before slack unchanged one_broken three_broken five_points"
-
-
-@keys_of(RuleResult, "rule", f"{_LATER} {_POWER}", without="bears runs")
+@keys_of(RuleResult, "rule", _OF_RULES, without="bears runs")
 class RuleLine(Part):
     """One rule applied."""
 
     passed: Count
     failed: Count
     errored: Count
-    select: Annotated[dict[str, str], _SELECT] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
-    scale: Annotated[Scale, At("rule.scale")] = Field(description="People see scores times this.")
+    select: Annotated[dict[str, str], _SELECT] = key("Patterns of the grades that it looks at; absent ones take everything.")
+    scale: Annotated[Scale, At("rule.scale")] = key("People see scores times this.")
     source: Annotated[SourceLine | None, At("rule.origin", source_of)] = None
 
 
@@ -183,12 +178,8 @@ class ChangeLine(Part):
 
     kind: Literal["removed", "weaker", "changed"]
     text: str
-    file: Annotated[str, At("origin", lambda origin: encodable(origin.file) if origin else "", into=None)] = Field(
-        description="Empty where it is about no file."
-    )
-    line: Annotated[int, At("origin", lambda origin: origin.line if origin else 0, into=None)] = Field(
-        description="0 means the file as a whole."
-    )
+    file: Annotated[str, At("origin", lambda it: encodable(it.file) if it else "", into=None)] = key("Empty where it is about no file.")
+    line: Annotated[int, At("origin", lambda it: it.line if it else 0, into=None)] = key("0 means the file as a whole.")
 
 
 def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
@@ -200,42 +191,34 @@ def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
 class MadeLine(Part):
     """How the results came about."""
 
-    digest: str = Field(
-        default="", description="Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each."
-    )
-
-
-def _read_budget(said: "BudgetLine | None") -> BudgetReport | None:
-    if said is None:
-        return None
-    return BudgetReport(Limits(said.max_calls, said.max_usd, said.max_seconds), said.calls, said.usd, said.used_up)
+    digest: str = key("Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.", "")
 
 
 class BudgetLine(Part):
     """What the run took of what it could take; null means no limit."""
 
-    calls: Annotated[int, At("budget.calls")] = Field(
-        description="Requests that were sent to models, each try of a call that failed among them."
+    calls: Annotated[int, At("budget.calls", into="calls")] = key(
+        "Requests that were sent to models, each try of a call that failed among them."
     )
-    usd: Annotated[float, At("budget.usd")] = Field(description="Of the replies whose price is known.")
+    usd: Annotated[float, At("budget.usd", into="usd")] = key("Of the replies whose price is known.")
     seconds: float
-    max_calls: Annotated[int | None, At("budget.limits.calls")] = None
-    max_usd: Annotated[float | None, At("budget.limits.usd")] = None
-    max_seconds: Annotated[float | None, At("budget.limits.seconds")] = None
-    used_up: Annotated[str, At("budget.used_up")] = Field(description="The limit that was reached; empty where none was.")
-    saved_calls: Annotated[int, At("usage.cached")] = Field(description="Replies that came from the cache.")
+    max_calls: Annotated[int | None, At("budget.limits.calls", into="limits.calls")] = None
+    max_usd: Annotated[float | None, At("budget.limits.usd", into="limits.usd")] = None
+    max_seconds: Annotated[float | None, At("budget.limits.seconds", into="limits.seconds")] = None
+    used_up: Annotated[str, At("budget.used_up", into="used_up")] = key("The limit that was reached; empty where none was.")
+    saved_calls: Annotated[int, At("usage.cached")] = key("Replies that came from the cache.")
     saved_usd: Annotated[float, At("usage.saved")]
 
 
 class CacheLine(Part):
     """What came from the cache of replies."""
 
-    answers: Annotated[int, At("looked_up")] = Field(description="Replies of targets and graders that were looked for.")
+    answers: Annotated[int, At("looked_up")] = key("Replies of targets and graders that were looked for.")
     from_cache: Annotated[int, At("hits")]
     oldest_days: Annotated[
         float | None,
         At(SELF, lambda cache: round(cache.oldest / DAY, 2) if cache.hits else None, lambda days: (days or 0.0) * DAY, "oldest"),
-    ] = Field(description="null where nothing came from it.")
+    ] = key("null where nothing came from it.")
     saved_usd: float
 
 
@@ -257,56 +240,38 @@ class Head(Part):
 
     version: Annotated[Version, At(None)]
     made: Annotated[MadeLine, At("run.made")]
-    commit: Annotated[str, At("run.made.commit", into=None)] = Field(
-        default="", description="What was checked out; empty where that is not known."
-    )
+    commit: Annotated[str, At("run.made.commit", into=None)] = key("What was checked out; empty where that is not known.", "")
     outcome: Literal["pass", "advisory", "blocked", "inconclusive", "not-run"]
     reason: str
     summary: Annotated[Summary, At(SELF)]
     rules: list[RuleLine]
     notes: Annotated[list[NoteLine], At("run.notes", lambda notes: [line(NoteLine, note) for note in dict.fromkeys(notes)])]
-    interrupted: Annotated[str, At("run.interrupted")] = Field(description="Why the run stopped early; empty when it did not.")
-    incomplete: Annotated[str, At("run.incomplete")] = Field(
-        default="", description="What is wrong with the parts of a run in shards; empty otherwise."
-    )
+    interrupted: Annotated[str, At("run.interrupted")] = key("Why the run stopped early; empty when it did not.")
+    incomplete: Annotated[str, At("run.incomplete")] = key("What is wrong with the parts of a run in shards; empty otherwise.", "")
     models: Annotated[list[str], At("run.models", lambda models: [encodable(str(model)) for model in models], into=None)]
-    asked: Annotated[list[AskedModel], At("run.models")] = Field(description="The models, each in its parts.")
-    keys: Annotated[list[KeyUse], At("run.keys")] = Field(default=[], description="What left the environment, and where it went.")
-    hidden: Annotated[list[str], At("run.hidden")] = Field(default=[], description="The variables with values that no report shows.")
-    setup: bool = Field(description="Inconclusive because of a wrong key or model.")
-    gate_changes: Annotated[list[ChangeLine], At("changes.found", read=_read_changes)] = Field(
-        default=[], description="What the pull request does to its own gate, where there is a base to compare with."
+    asked: Annotated[list[AskedModel], At("run.models")] = key("The models, each in its parts.")
+    keys: Annotated[list[KeyUse], At("run.keys")] = key("What left the environment, and where it went.", [])
+    hidden: Annotated[list[str], At("run.hidden")] = key("The variables with values that no report shows.", [])
+    setup: bool = key("Inconclusive because of a wrong key or model.")
+    gate_changes: Annotated[list[ChangeLine], At("changes.found", read=_read_changes)] = key(
+        "What the pull request does to its own gate, where there is a base to compare with.", []
     )
-    gate_approved: Annotated[str, At("changes.approved")] = Field(
-        default="", description="By what and whom the changes of the gate were approved."
+    gate_approved: Annotated[str, At("changes.approved")] = key("By what and whom the changes of the gate were approved.", "")
+    budget: Annotated[BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, into="run.budget")] = None
+    cache: Annotated[CacheLine | None, At("run.cache")] = key("null where the run had none.", None)
+    runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key("null where no case has runs.", None)
+    confirm: Annotated[ConfirmReport | None, At("run.confirm")] = key("What the re-asks of failures found.", None)
+    baseline: Annotated[BaselineReport | None, At("run.baseline")] = key("null where there is nothing to compare with.", None)
+    history: Annotated[HistoryReport | None, At("run.history")] = key("null where the run had none.", None)
+    sentinels: Annotated[SentinelReport | None, At("run.sentinels")] = key(
+        "What graders say of labelled outputs; null where none were asked.", None
     )
-    budget: Annotated[
-        BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, _read_budget, "run.budget")
-    ] = None
-    cache: Annotated[CacheLine | None, At("run.cache")] = Field(default=None, description="null where the run had none.")
-    runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = Field(default=None, description="null where no case has runs.")
-    confirm: Annotated[ConfirmReport | None, At("run.confirm")] = Field(default=None, description="What the re-asks of failures found.")
-    baseline: Annotated[BaselineReport | None, At("run.baseline")] = Field(
-        default=None, description="null where there is nothing to compare with."
-    )
-    history: Annotated[HistoryReport | None, At("run.history")] = Field(default=None, description="null where the run had none.")
-    sentinels: Annotated[SentinelReport | None, At("run.sentinels")] = Field(
-        default=None, description="What graders say of labelled outputs; null where none were asked."
-    )
-    derived_metrics: Annotated[list[DerivedMetric], At("run.derived")] = Field(
-        default=[], description="Of each provider and prompt, in order."
-    )
-    links: Annotated[dict[str, str], At(None)] = Field(default={}, description="On GitHub: server, repository, commit and run.")
-    about: Annotated[dict[str, dict[str, Any]], At("run.about")] = Field(description="What a dialect keeps of a config, by its file.")
+    derived_metrics: Annotated[list[DerivedMetric], At("run.derived")] = key("Of each provider and prompt, in order.", [])
+    links: Annotated[dict[str, str], At(None)] = key("On GitHub: server, repository, commit and run.", {})
+    about: Annotated[dict[str, dict[str, Any]], At("run.about")] = key("What a dialect keeps of a config, by its file.")
 
 
 class Results(Head):
     """One run of gradegate."""
 
     cases: Annotated[list[CaseLine], At("run.cases", read=lambda cases: cases_of(value(Row, case) for case in cases))]
-
-
-def results_schema() -> dict[str, Any]:
-    """The JSON Schema of results.json."""
-    schema = Results.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.deciding.history import Prior
 from gradegate.deciding.runs import stated
-from gradegate.deciding.votes import Standing, doubts, undone
+from gradegate.deciding.votes import Prior, Standing, doubts, undecided
 from gradegate.deciding.waves import Opened, Waves
 from gradegate.deciding.waves import Place as Grades
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.reporting.wording import name
-from gradegate.running.askable import Askable, mode_of
-from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Remembering
-from gradegate.running.histories import Histories
-from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking, Stopped
-from gradegate.running.rounds import Place, Rounds, by_job
-from gradegate.running.scoring import concluded
+from gradegate.running.histories import Askable, Histories, mode_of
+from gradegate.running.reasks import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
+from gradegate.running.rounds import Place, Portions, Rounds, by_job
+from gradegate.running.rows import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many
@@ -145,7 +141,7 @@ class Confirming:
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(number, {position: undone(grade, f"failed, and was not re-asked: {why}")})
+            self._change(number, {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)})
             self._state([number])
         for number in self._open:
             left, answer = dict(self._left(number)), self._answers[number]

@@ -3,18 +3,83 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradegate.asking.finish import WHOLE
-from gradegate.errors import ConfigError
+from gradegate.asking.finish import WHOLE, ended
+from gradegate.asking.toolcalls import CALLS, UNTOLD, written
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.files.document import to_json
+from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
+from gradegate.recording.answer import Answer
+from gradegate.recording.messages import answering, calls, unasked
 from gradegate.replies.question import question
-from gradegate.running import replies, transforms
-from gradegate.running.recordings import given
+from gradegate.running import transforms
 from gradegate.texts import chat
-from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
+from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
+
+_OWN = ("finish_reason", "refused", CALLS, UNTOLD, RAW)  # names with a meaning here, which no answer gives a value
+EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
+
+
+def given(job: Job, text: str, repeat: int) -> Transcript:
+    """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
+    answer = job.given[repeat] if job.given else None
+    if answer is None:
+        raise ProviderError(f"the recorded answers of {job.target.name} contain no answer for this case", Trouble.MALFORMED)
+    if answer.error:
+        raise ProviderError(f"{job.target.name}: {answer.error}")
+    asked = job.case.turns or (Turn("user", text),)
+    prompt = "" if job.case.turns else text
+    said = answering(answer.messages, prompt)
+    early = EARLY if any(calls(unasked(answer.messages, prompt))) else ""
+    turns = tuple(_turns(asked, said, answer))
+    for turn in turns[:-1]:
+        if turn.role == "assistant":
+            transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
+    documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
+    others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
+    end = ended(answer.finish_reason)
+    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)})
+    transforms.check(reply, job.target.name)
+    # The calls of all turns stand at the transcript, and each turn has its own.
+    own = {key: value for key, value in reply.metadata.items() if key != CALLS}
+    last = replace(turns[-1], metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})))
+    question = job.case.turns[-1].content if job.case.turns else text
+    return Transcript(question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE)
+
+
+def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Iterator[Turn]:
+    """What was said, the answer at its end. The question is the planned one, whatever the answer says that it was."""
+    yield asked[0]
+    planned = iter(asked[1:])
+    ends = bool(said) and said[-1].role == "assistant"
+    for turn in said[:-1] if ends else said:
+        yield next(planned, turn) if turn.role == "user" else turn
+    last = said[-1] if ends else Turn("assistant", "")
+    own = answer.tool_calls
+    if own is not None and not any(calls(said)):
+        last = replace(last, metadata={**last.metadata, CALLS: list(own)})
+    # An answer that is calls alone has them as its text, as one that is asked for now.
+    alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
+    text = last.content or alone if answer.output is None else answer.output
+    if own is None and not ends and (consists := written(text)):
+        last = replace(last, metadata={**last.metadata, CALLS: consists})
+    yield replace(last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context)
+
+
+def _called(turns: Sequence[Turn], answer: Answer, end: str, early: str) -> dict[str, object]:
+    """The calls of the whole answer, and why these may not be all of them."""
+    said = [turn for turn in turns if turn.role == "assistant"]
+    told = [*calls(said)]
+    silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in said)
+    untold = answer.untold or early or (UNKNOWN if silent else "")
+    if end == "tool_calls" and not told:
+        untold = untold or ENDED
+    return {**({UNTOLD: untold} if untold else {}), **({CALLS: told} if told or not silent else {})}
+
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
@@ -89,7 +154,7 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
-    metadata = replies.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
@@ -111,7 +176,7 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
     with question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
-    replies.check(reply, job.target.host or job.target.name)
+    transforms.check(reply, job.target.host or job.target.name)
     if reply.finish_reason in WHOLE and not reply.refused:
         asked.keep()
     return reply, spent
@@ -131,7 +196,7 @@ def _held(job: Job) -> Transcript:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         reply, cost = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
-        metadata = replies.metadata(reply)
+        metadata = transforms.metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage, spent = usage + reply.usage, spent + cost
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)

@@ -12,7 +12,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gradegate.reporting.paint import has_rich
+from gradegate.reporting.streams import has_rich
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import figure, many
 from gradegate.values.result import Row

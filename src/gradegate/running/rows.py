@@ -2,46 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradegate.deciding.votes import undone
-from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
-from gradegate.grading.conclude import Binding, BoundSet, missing, unjudged
+from gradegate.deciding.votes import undecided
+from gradegate.errors import NO_ANSWER, GradegateError, NoVerdict, ProviderError, Trouble
+from gradegate.grading import program_objects
+from gradegate.grading.conclude import Binding, BoundSet, Conclusion, conclude_case, missing, named_scores, unjudged
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
-from gradegate.running.scoring import concluded
 from gradegate.running.transforms import Untransformed
-from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.texts.code import of_scoring
+from gradegate.texts.script import ScriptError
+from gradegate.values.conversation import NO_USAGE, Transcript
+from gradegate.values.figures import many
+from gradegate.values.limits import weighted_mean
 from gradegate.values.result import Grade, Outcome, Row
+from gradegate.values.suite import Case
 
 
-def graded(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...], planned: Job | None = None) -> Row:
+def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
+    """The outcome of an answer: by ``conclude_case``, or by the test's ``assertScoringFunction``.
+
+    That is asked only where every grade is known, and what it does not say is an ERROR. A failure decides nothing before it: the
+    function may overrule it.
+    """
+    if not case.scoring:
+        return conclude_case(grades, case.threshold)
+    counted = [grade for grade in grades if not grade.inner]
+    if errors := sum(grade.outcome is Outcome.ERROR for grade in counted):
+        return Conclusion(Outcome.ERROR, None, f"assertScoringFunction was not called: {many(errors, 'error')}")
+    components = []
+    for grade in counted:
+        assertion = {name: getattr(grade.assertion, name) for name in ("type", "value", "metric", "weight")}
+        passed = grade.outcome is Outcome.PASS
+        components.append({"pass": passed, "score": grade.score, "reason": grade.reason, "assertion": assertion})
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for name, score, weight in named_scores(grades):
+        pairs.setdefault(name, []).append((score, weight))
+    # The weighted mean of each metric, as promptfoo's `namedScores`.
+    named = {name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0 for name, scores in pairs.items()}
+    try:
+        value = of_scoring(case.scoring).call(named, {"threshold": case.threshold, "componentResults": components}).value
+        if not isinstance(value, Mapping):
+            raise NoVerdict(f"it returned {program_objects.kind(value)} instead of `{{pass, score, reason}}`")
+        verdict = program_objects.verdict(value)
+    except (ScriptError, NoVerdict) as e:
+        return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
+    outcome = Outcome.PASS if verdict.passed else Outcome.FAIL
+    return Conclusion(outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason")
+
+
+def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
+    """The row with these grades, and with what they come to."""
+    grades = tuple(grades)
+    return replace(row, grades=grades, **concluded(case, grades)._asdict())
+
+
+def graded(job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], planned: Job | None = None) -> Row:
     """The row of an answer with its grades. It is called as it was ``planned``, whatever the stored answers were."""
-    outcome, score, reason = concluded(job.case, grades)
-    # Whether the turns hold more than a prompt and the answer to it.
     usage = answer.usage if answer.spent is None else answer.spent
+    # Whether the turns hold more than a prompt and the answer to it.
     says_more = len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
-    row = _row(
-        job,
-        repeat,
-        prompt=answer.prompt,
-        outcome=outcome,
-        output=answer.output,
-        grades=grades,
-        score=score,
-        reason=reason,
-        usage=usage,
-        took=usage.took,
-        turns=answer.turns if says_more else (),
-        metadata=answer.metadata,
-    )
-    return row if planned is None or planned is job else replace(row, key=identity(planned, repeat))
+    turns = answer.turns if says_more else ()
+    row = _row(job, repeat, answer.prompt, output=answer.output, usage=usage, took=usage.took, turns=turns, metadata=answer.metadata)
+    return with_grades(job.case, row if planned is None or planned is job else replace(row, key=identity(planned, repeat)), grades)
 
 
-def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) -> Row:
-    """The row of an answer, with what came of it."""
+def _row(job: Job, repeat: int, prompt: str, **found: Any) -> Row:
+    """The row of an answer, with what came of it; an ERROR until it has grades."""
     return Row(
         suite=job.suite,
         description=job.case.description,
@@ -49,7 +79,7 @@ def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) 
         prompt_label=job.prompt.label,
         prompt=prompt,
         vars=job.vars,
-        outcome=outcome,
+        outcome=Outcome.ERROR,
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
@@ -65,7 +95,7 @@ def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) 
 def failed(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
     if isinstance(error, Untransformed):
-        grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
+        grades = [grade for binding in job.assertions for grade in unjudged(binding, str(error))]
         row = graded(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
@@ -76,12 +106,10 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
     found = {"error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": trouble not in (Trouble.STOPPED, *NO_ANSWER)}
-    return _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, **found)
+    return _row(job, repeat, job.text, **found)
 
 
 # --- where the calls of the budget end ----------------------------------------------------------------------------
-
-# Which answers and grades got the last calls is chance: what these took is on the account of the run and not on theirs.
 
 
 def unanswered(job: Job, row: Row, why: str) -> Row:
@@ -95,22 +123,10 @@ def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> 
     """The row as if none of the assertions that ``which`` takes had been graded any more; those of a set are taken one by one."""
     sets = ((binding,) if isinstance(binding, BoundSet) else () for binding in job.assertions)
     taken = [which(it) for whole, binding in zip(sets, job.assertions, strict=True) for it in (*whole, *binding.bounds)]
-    grades = tuple(replace(undone(grade, why), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True))
-    outcome, score, reason = concluded(job.case, grades)
-    return replace(row, grades=grades, outcome=outcome, score=score, reason=reason)
-
-
-def after_undone(row: Row) -> Row:
-    """A row without an answer, where one before it in its conversation is undone: it may lack nothing else."""
-    grades = tuple(replace(grade, setup=False, undone=True, unheard=False) for grade in row.grades)
-    return replace(row, grades=grades, undone=True)
-
-
-def lost(before: Row, after: Row) -> tuple[Usage, Usage]:
-    """What target and graders took for a row and is no longer in it."""
-    pairs = zip(before.grades, after.grades, strict=True)
-    graders = sum((old.usage for old, new in pairs if old.usage != new.usage), NO_USAGE)
-    return before.usage if before.usage != after.usage else NO_USAGE, graders
+    grades = (
+        replace(undecided(grade, why, undone=True), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True)
+    )
+    return with_grades(job.case, row, grades)
 
 
 def asks(binding: Binding) -> bool:

@@ -16,18 +16,15 @@ from gradegate.planning.job import Job, Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
 from gradegate.running import converse, rows
-from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
-from gradegate.running.compare import Answered, compared
 from gradegate.running.conclusion import Account, Gathered
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
-from gradegate.running.grade import grades_of
-from gradegate.running.occasions import Occasions
-from gradegate.running.portions import Portions
-from gradegate.running.rounds import Asked, Place, Rounds
+from gradegate.running.grade import Answered, Occasions, compared, grades_of
+from gradegate.running.histories import Askable
+from gradegate.running.rounds import Asked, Place, Portions, Rounds
 from gradegate.values.account import SentinelAsk
-from gradegate.values.conversation import NO_USAGE, Transcript, Usage
-from gradegate.values.result import Grade, Outcome, Row, RunResult
+from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.result import Outcome, Row, RunResult
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
@@ -35,30 +32,10 @@ LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cu
 Watch = Callable[[Row], None]
 
 
-def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> RunResult:
-    """Every planned answer, in plan order. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
-    return _Run(plan, client, reask, watch).result()
+class Run:
+    """One run of a plan. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
 
-
-def first_asks(
-    plan: Plan, client: Client, reask: int, only: Collection[int], watch: Watch = lambda _: None, sentinels: bool = False
-) -> tuple[Mapping[Place, Asked], Account]:
-    """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
-
-    Jobs of one conversation, and those that are compared with one another, are all among them or none.
-    """
-    return _Run(plan, client, reask, watch).first(only, sentinels)
-
-
-def further_asks(
-    plan: Plan, client: Client, reask: int, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
-) -> tuple[Gathered, Account]:
-    """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
-    return _Run(plan, client, reask, lambda _: None).again(answers, open_)
-
-
-class _Run:
-    def __init__(self, plan: Plan, client: Client, reask: int, watch: Watch) -> None:
+    def __init__(self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> None:
         self._plan = plan
         self._client = client
         self._reask = reask
@@ -77,8 +54,15 @@ class _Run:
         self._sentinels: list[SentinelAsk] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
+        groups: dict[tuple[str, int, int], list[Place]] = {}
+        for index, job in enumerate(plan.jobs):
+            for repeat in range(job.repeats) if any(binding.compares for binding in job.assertions) else ():
+                groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
+        self._groups = list(groups.values())  # of answers that are to be compared with one another
 
     def result(self) -> RunResult:
+        """Every planned answer, in plan order."""
+
         def ask() -> None:
             self._rounds.answers()
             self._gathered = self._gather()
@@ -92,23 +76,12 @@ class _Run:
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
-    def _ask_sentinels(self) -> None:
-        """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
-        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
-        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
-        asks: list[tuple[bool, Sequence[Grade]]] = []
-
-        def ask(sentinel: tuple[Job, bool]) -> None:
-            job, label = sentinel
-            answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
-            asks.append((label, () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)))
-
-        self._in_threads(ask, jobs)
-        self._lost = self._lost[0], self._lost[1] + sum((grade.usage for _, grades in asks for grade in grades), NO_USAGE)
-        if not self._no_more():
-            self._sentinels = [_sentinel_ask(label, grades) for label, grades in asks]
-
     def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
+        """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
+
+        Jobs of one conversation, and those that are compared with one another, are all among them or none.
+        """
+
         def ask() -> None:
             self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
             if sentinels:
@@ -119,6 +92,7 @@ class _Run:
         return self._rounds.answers(only) | self._answers, self._account()
 
     def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[Gathered, Account]:
+        """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
         gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
         confirming = gathered.confirming
         wave = [(number, position) for number, place in enumerate(confirming.places) for position in open_.get(place, ())]
@@ -127,26 +101,44 @@ class _Run:
         self._lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
         return gathered, self._account()
 
+    def _ask_sentinels(self) -> None:
+        """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
+        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
+        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
+        asks: list[SentinelAsk] = []
+        usages: list[Usage] = []
+
+        def ask(sentinel: tuple[Job, bool]) -> None:
+            job, label = sentinel
+            answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
+            grades = () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)
+            outcome = grades[0].outcome if grades else Outcome.ERROR
+            model = next((grade.model for grade in grades if grade.model), "")
+            asks.append(SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS))
+            usages.extend(grade.usage for grade in grades)
+
+        self._in_threads(ask, jobs)
+        self._lost = self._lost[0], self._lost[1] + sum(usages, NO_USAGE)
+        self._sentinels = self._sentinels if self._no_more() else asks
+
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
-        if left := [place for place in places if place not in self._answers and not self._stopped]:
-            self._ask(left)
-        jobs, why = self._plan.jobs, f"not run: the run was {self._stopped}"
-        return {it: self._answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED)) for it in places}
+        jobs, answers = self._plan.jobs, self._answers
+        if left := [place for place in places if place not in answers and not self._stopped]:
 
-    def _ask(self, places: Sequence[Place]) -> None:
-        def calls(chain: Sequence[Place]) -> int:
-            return sum(answer_calls(self._plan.jobs[index]) for index, _ in chain)
+            def calls(chain: Sequence[Place]) -> int:
+                return sum(answer_calls(jobs[index]) for index, _ in chain)
 
-        def calls_to_compare(group: Sequence[Place]) -> int:
-            bindings = self._plan.jobs[group[0][0]].assertions
-            return sum(map(grader_calls, (binding for binding in bindings if binding.compares)))
+            def calls_to_compare(group: Sequence[Place]) -> int:
+                return sum(grader_calls(binding) for binding in jobs[group[0][0]].assertions if binding.compares)
 
-        self._portions.work(self._answer_chain, converse.chains(self._plan.jobs, places), calls, self._take_back)
-        # Nothing is compared where an answer is missing.
-        groups = [group for group in self._groups() if group[0] not in self._compared]
-        whole = [group for group in groups if all(self._transcript(place) for place in group)]
-        self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
+            self._portions.work(self._answer_chain, converse.chains(jobs, left), calls, self._take_back)
+            # Nothing is compared where an answer is missing.
+            groups = [group for group in self._groups if group[0] not in self._compared]
+            whole = [group for group in groups if all((it := answers.get(place)) and it.transcript for place in group)]
+            self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
+        why = f"not run: the run was {self._stopped}"
+        return {it: answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED)) for it in places}
 
     def _until_stopped(self, work: Callable[[], object]) -> None:
         """Do it to its end, or until a signal."""
@@ -214,8 +206,9 @@ class _Run:
             answer = self._asked(*place, memory)
             if self._stopped:
                 return
-            if undone and answer.row.error:
-                answer = replace(answer, row=rows.after_undone(answer.row))
+            if undone and answer.row.error:  # with one before it in its conversation undone, it may lack nothing else
+                grades = tuple(replace(grade, setup=False, undone=True, unheard=False) for grade in answer.row.grades)
+                answer = replace(answer, row=replace(answer.row, grades=grades, undone=True))
             undone = undone or answer.row.undone
             if self._client.budget.out_of_calls and not ended:
                 self._cut.append(place)
@@ -239,6 +232,8 @@ class _Run:
 
     # --- where the calls of the budget end ------------------------------------------------------------------------
 
+    # Which answers and grades got the last calls is chance: what these took is on the account of the run and not on theirs.
+
     def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
         """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
         why = f"not run: {self._no_more()}"
@@ -251,38 +246,27 @@ class _Run:
 
     def _put(self, place: Place, asked: Asked) -> None:
         """Take this in place of what was there; what that took is on the account of the run from here on."""
-        target, graders = rows.lost(self._answers[place].row, asked.row)
+        before, after = self._answers[place].row, asked.row
+        target = before.usage if before.usage != after.usage else NO_USAGE
+        pairs = zip(before.grades, after.grades, strict=True)
+        graders = sum((old.usage for old, new in pairs if old.usage != new.usage), NO_USAGE)
         self._lost = self._lost[0] + target, self._lost[1] + graders
         self._answers[place] = asked
 
     def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
         why = f"not run: {self._no_more()}"
-        for place in (place for group in groups for place in group if self._transcript(place)):
-            asked = self._answers[place]
-            row = rows.ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
-            self._put(place, replace(asked, row=row))
+        for place in (place for group in groups for place in group):
+            if (asked := self._answers.get(place)) and asked.transcript:
+                row = rows.ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
+                self._put(place, replace(asked, row=row))
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
     def _leave_uncompared(self) -> None:
         """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
-        left = [group for group in self._groups() if group[0] not in self._compared]
+        left = [group for group in self._groups if group[0] not in self._compared]
         undone = {place for place, answer in self._answers.items() if answer.row.undone}
         self._take_back_comparisons([group for group in left if self._stopped or not undone.isdisjoint(group)])
-
-    def _groups(self) -> list[list[Place]]:
-        """The places of answers that are to be compared with one another."""
-        groups: dict[tuple[str, int, int], list[Place]] = {}
-        for index, job in enumerate(self._plan.jobs):
-            if not any(binding.compares for binding in job.assertions):
-                continue
-            for repeat in range(job.repeats):
-                groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
-        return list(groups.values())
-
-    def _transcript(self, place: Place) -> Transcript | None:
-        answer = self._answers.get(place)
-        return answer.transcript if answer else None
 
     def _compare(self, group: Sequence[Place]) -> None:
         answers = [self._answers[place] for place in group]
@@ -295,9 +279,3 @@ class _Run:
         self._compared.add(group[0])
         for place, answer, row in zip(group, answers, found, strict=True):
             self._answers[place] = replace(answer, row=row)
-
-
-def _sentinel_ask(label: bool, grades: Sequence[Grade]) -> SentinelAsk:
-    outcome = grades[0].outcome if grades else Outcome.ERROR
-    model = next((grade.model for grade in grades if grade.model), "")
-    return SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS)

@@ -17,11 +17,9 @@ from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.replies.parts import Damaged, Index, Line
 from gradegate.reporting.redact import conceal
-from gradegate.results.jsonable import plain
-from gradegate.results.mapping import At, line, value, written
+from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
-from gradegate.running.base_grades import Regrading
-from gradegate.running.reasks import Asking
+from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row

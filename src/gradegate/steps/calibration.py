@@ -2,21 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
-from gradegate.deciding.agreement import Calibration, Judged
+from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.load import Located
 from gradegate.planning.planner import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
-from gradegate.steps import calibration_reports, labels, sentinels
+from gradegate.reporting.report import Document, Sink
+from gradegate.reporting.visible import clip, harmless, one_line, visible
+from gradegate.reporting.wording import called, name, no_model, place
+from gradegate.results.mapping import plain
+from gradegate.steps import labels
 from gradegate.steps.labels import Selected
 from gradegate.steps.session import Progress, Session
+from gradegate.values.figures import figure, many, percent, percents, spent
+from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
+
+VERSION = 1  # of the JSON
+_HEADER = (*("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"), *("Minority votes", "No verdict"))
+_CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
+_SHORT = 500  # characters of one text
+_MOST = 1000  # outputs of one kind in a log
+_RATES = (0.8, 0.9, 0.95)
+
+
+def check_outputs(outputs: Iterable[str]) -> None:
+    """Whether each path that -o names is one of JSON. Raises ConfigError."""
+    wrong = [path for path in outputs if not path.endswith(".json")]
+    if wrong:
+        what = "no report of a calibration is written as `{}`"
+        raise ConfigError(*(Mistake(what.format(path), None, "end it with .json") for path in wrong))
+
+
+def as_json(calibration: Calibration) -> Document:
+    """Everything, for programs."""
+    return Document(Sink.FILE, (json.dumps(_plain(calibration), ensure_ascii=False, indent=1), "\n"))
+
+
+def console(calibration: Calibration) -> Document:
+    """The text for people on standard output, line by line harmless to a runner."""
+    return Document(Sink.CONSOLE, (harmless(text) + "\n" for text in _texts(calibration)))
+
+
+def _texts(calibration: Calibration) -> Iterator[str]:
+    run = calibration.run
+    errors = [it for it in calibration.judged if it.first.outcome is Outcome.ERROR]
+    for sign, judged in (("DIFFERS", [it for it in calibration.judged if it.differs]), ("NO VERDICT", errors)):
+        for it in judged[:_MOST]:
+            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
+            for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
+                told = visible(clip((text or "(empty)").strip(), _SHORT)).replace("\n", "\n  ")
+                yield textwrap.indent(f"{label}: {told}", "  ")
+            yield ""
+        if len(judged) > _MOST:
+            yield f"{sign}  {many(len(judged) - _MOST, 'more output')}; the JSON report has all of them\n"
+    several = calibration.assertions if len(calibration.assertions) > 1 else ()
+    whole = _cells(calibration.overall, "all" if several else _name(calibration.assertions[0]))
+    yield from _columns([_HEADER, *(_cells(it, _name(it)) for it in several), whole])
+    yield ""
+    table = calibration.overall.table
+    passes, fails = (f"{table.pp:,}", f"{table.pf:,}"), (f"{table.fp:,}", f"{table.ff:,}")
+    yield from _columns([("", "grader: pass", "grader: fail"), ("person: pass", *passes), ("person: fail", *fails)])
+    yield ""
+    yield from (f"{text}." for text in _remarks(calibration))
+    yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
+    yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
+    yield from (f"key: {one_line(str(use), 200)}" for use in run.keys)
+    yield from (f"{text}." for text in [no_model(run.models)] if text)
+    if run.interrupted:
+        yield f"The run stopped early: {run.interrupted}"
+    yield f"grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    if calibration.noise is not None:
+        minority, votes = calibration.overall.flips
+        why = f"{minority:,} of {votes:,} votes went against the majority, so at most {percent(calibration.noise_bound)} do (95 %)"
+        yield f"{why}. Copy into the config:\n\ngate:\n  noise: {figure(calibration.noise, 2)}\n"
+    share = calibration.overall.agreement
+    if share.count:
+        yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"
+    else:
+        yield f"Inconclusive: the grader gave no verdict on {many(len(calibration.judged), 'labelled output')}"
+
+
+def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    cells = [[one_line(cell, 100) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _name(agreement: Agreement) -> str:
+    return f"{agreement.assertion} ({agreement.metric})" if agreement.metric else agreement.assertion
+
+
+def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
+    kappa, few, counted = agreement.kappa, agreement.too_few, agreement.flips
+    return (
+        name,
+        f"{sum(agreement.table):,}",
+        _share(agreement.agreement),
+        f"{kappa.value:.2f} ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa else "none",
+        _share(agreement.tpr) + (", too few" if "pass" in few else ""),
+        _share(agreement.tnr) + (", too few" if "fail" in few else ""),
+        f"{counted.minority:,} of {counted.votes:,}",
+        f"{agreement.errors:,}",
+    )
+
+
+def _share(share: Share) -> str:
+    value, interval = share.value, share.interval
+    if value is None or interval is None:
+        return "none"
+    low, high = (percents(end, value)[0] for end in interval)  # 99.98% must not read 100%
+    return f"{percent(value)} ({low} to {high})"
+
+
+def _votes(judged: Judged) -> str:
+    """``person: pass, grader: fail, 2 of 3 asks failed``."""
+    passes, fails = judged.votes
+    count, said, verb = {
+        Outcome.PASS: (passes, "pass", "passed"),
+        Outcome.FAIL: (fails, "fail", "failed"),
+        Outcome.ERROR: (len(judged.rows) - passes - fails, "no verdict", "gave no verdict"),
+    }[judged.first.outcome]
+    asks = f"{count} of {many(len(judged.rows), 'ask')} {verb}"
+    return f"person: {'pass' if judged.passes else 'fail'}, grader: {said}, {asks}"
+
+
+def _remarks(calibration: Calibration) -> Iterator[str]:
+    """What is to be said of the figures, a sentence each."""
+    overall = calibration.overall
+    if overall.too_few:
+        kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
+        yield f"Too few labels of {kinds}: with fewer than {FEW}, their figures mean little"
+    if overall.errors:
+        yield f"{many(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
+    rates = [(rate, overall.corrected(rate)) for rate in _RATES]
+    told = [f"{percent(real)} where it measures {percent(rate)}" for rate, real in rates if real is not None]
+    if told:
+        yield f"Corrected for its mistakes (Rogan and Gladen), a pass rate of this grader means {', '.join(told)}"
+    needed = f"`noise` is suggested from {VOTES} votes on outputs that mostly pass"
+    if calibration.asks < ASKS:
+        yield f"{needed}, and with --asks {ASKS} or more: a flip is a vote against a majority"
+    elif calibration.noise is None:
+        yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
+    elif calibration.noise_bound > NOISE[1]:
+        most = percent(calibration.noise_bound)
+        yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
+    if calibration.unmoved:
+        yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------
+
+
+def _plain(calibration: Calibration) -> Any:
+    """Strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
+    run, usage = calibration.run, asdict(calibration.run.grader_usage)
+    told = {"version": VERSION, "made": asdict(run.made), "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
+    told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
+    told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
+    told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
+    told |= {"keys": list(map(asdict, run.keys)), "hidden": run.hidden}
+    told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
+    return plain({**told, "outputs": list(map(_judged, calibration.judged))})
+
+
+def _counted(agreement: Agreement) -> dict[str, Any]:
+    table, tpr, tnr = agreement.table, agreement.tpr, agreement.tnr
+    figures = {"agreement": agreement.agreement, "kappa": agreement.kappa, "tpr": tpr, "tnr": tnr}
+    return {
+        "labels": sum(table),
+        **dict(zip(_CELLS, table, strict=True)),
+        "errors": agreement.errors,
+        **{name: it and it.value for name, it in figures.items()},
+        **{f"{name}_interval": it and it.interval for name, it in figures.items()},
+        "a": None if tpr.value is None else table.pf / tpr.count,
+        "b": None if tnr.value is None else table.fp / tnr.count,
+        "too_few": agreement.too_few,
+        **agreement.flips._asdict(),
+    }
+
+
+def _judged(judged: Judged) -> dict[str, Any]:
+    row, first = judged.rows[0], judged.first
+    asks = [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades]
+    told = {name: getattr(row, name) for name in ("description", "vars", "prompt")}
+    told |= {"assertion": first.assertion.type, "metric": first.metric, "output": row.output, "label": "pass" if judged.passes else "fail"}
+    return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": asdict(judged.origin)}
 
 
 @dataclass(frozen=True)
@@ -30,7 +211,7 @@ class Calibrated:
 
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
-    calibration_reports.check_outputs(settings.outputs)
+    check_outputs(settings.outputs)
     settings, kept = replace(settings, sentinels=""), settings.sentinels  # which is written, and not read
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
@@ -47,7 +228,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     # Without a rule nothing is asked again: each ask is to be held against its label.
     plan = replace(session.prepared.plan, jobs=labels.jobs_of(session.prepared.plan, selected, asks), policies=())
     if kept:
-        sentinels.check(selected, plan)
+        labels.check_sentinels(selected, plan)
     prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)
     judged = []
@@ -57,11 +238,11 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
         origin = conceal(it.label.origin, prepared.hide)
         judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asks_model))
     found = Calibration(tuple(judged), asks, run)
-    documents = dict.fromkeys(settings.outputs, partial(calibration_reports.as_json, found))
+    documents = dict.fromkeys(settings.outputs, partial(as_json, found))
     if kept and found.overall.agreement.count:
-        documents[kept] = partial(sentinels.document, found, selected)
+        documents[kept] = partial(labels.sentinel_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
-    return Calibrated(found, map(prepared.seal, calibration_reports.console(found).parts), failures)
+    return Calibrated(found, map(prepared.seal, console(found).parts), failures)
 
 
 def exit_code(calibration: Calibration) -> int:

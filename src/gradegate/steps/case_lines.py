@@ -10,11 +10,11 @@ from gradegate.access.hiding import unchanged
 from gradegate.errors import ConfigError
 from gradegate.planning.identity import calls
 from gradegate.planning.recordings import line
-from gradegate.reporting.commands import OLD
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Sink
-from gradegate.results.jsonable import plain
+from gradegate.reporting.visible import OLD
+from gradegate.results.mapping import plain
 from gradegate.steps.session import Session
 from gradegate.values.settings import Settings
 

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, place_of, stored, with_base
 from gradegate.base.changes import blocks, compare
-from gradegate.base.checkout import Base, plan_base
+from gradegate.base.checkout import Base, place_of, plan_base, root_of, stored, with_base
 from gradegate.base.pairing import remarks
 from gradegate.base.snapshot import snapshots
 from gradegate.errors import ConfigError
-from gradegate.files.regular import UnusableError
+from gradegate.files.checkout import head_of
+from gradegate.files.plain_files import UnusableError
 from gradegate.http.client import Client
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
 from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
-from gradegate.results.history_file import read_history
+from gradegate.results.file import read_history
 from gradegate.values.changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.values.history import History, Records
 from gradegate.values.settings import Settings
@@ -41,7 +42,8 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
     """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
     if settings.unfetched:
         planned = replace(planned, notes=(*planned.notes, Note(settings.unfetched)))
-    if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
+    policies = (*planned.policies, *(base.policies if base else ()))
+    if settings.compare == "base" or any(policy.compare == "base" for policy in policies):
         if settings.answers:
             what = "`compare: base` asks targets for the answers of the base, but with `answers` no target is asked"
             raise ConfigError.at(what, None, "compare with `baseline`, the results.json of the base")
@@ -49,9 +51,16 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
     found = stored(settings, planned.policies)
     if not isinstance(found, Baseline):
         return replace(planned, notes=(*planned.notes, *found))
-    if foreign(found, planned):
-        return replace(planned, notes=(*planned.notes, FOREIGN))
-    notes = map(Note, remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models)))
+    keys = {answer.key for answer in found.answers}
+    if not any(identity(job, repeat) in keys for job in planned.jobs for repeat in range(job.repeats)):
+        what = "the baseline has no case of this run, so every failure counts as new"
+        foreign = Note(f"{what}. If the target changed, give it the `label` that it had")
+        return replace(planned, notes=(*planned.notes, foreign))
+    try:
+        commit = head_of(root_of(settings)) if settings.base else ""
+    except ConfigError:  # said where the base is planned
+        commit = ""
+    notes = map(Note, remarks(found, datetime.now(UTC), commit, (model.name for model in planned.models)))
     return replace(planned, baseline=found, notes=(*planned.notes, *notes))
 
 

@@ -11,17 +11,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from gradegate.base.checkout import Base
 from gradegate.configs.keys import mistakes
+from gradegate.deciding.agreement import Calibration
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import jsonlines
+from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.grading.grader import GRADERS
-from gradegate.planning.job import Job, Plan
+from gradegate.http.client import Client
+from gradegate.planning.job import Job, Plan, Sentinels
 from gradegate.planning.load import Located
+from gradegate.planning.plan import plan
 from gradegate.recording.fields import strange
 from gradegate.registry import suggest
+from gradegate.reporting.report import Document, Sink
+from gradegate.values.figures import many
 from gradegate.values.settings import Settings
-from gradegate.values.suite import Assertion, Case
+from gradegate.values.suite import Assertion, Case, Note, SentinelFile
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
 _SHOWN = 3  # places of cases in a message
@@ -72,14 +78,14 @@ def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
 
 def agreement(content: bytes, name: str) -> float | None:
     """The share of labels that the grader agreed with, where the first line of a file says it."""
-    rows, _ = jsonlines.readable(content, name)
+    rows, _ = document.readable_lines(content, name)
     share = rows[0].get("agreement") if rows else None
     return share if isinstance(share, float) or type(share) is int else None
 
 
 def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
-    rows, found = jsonlines.readable(content, name)
+    rows, found = document.readable_lines(content, name)
     labels = []
     for row in rows[1:] if rows and rows[0].keys() == {"agreement"} else rows:
         origin = Origin(name, row.line)
@@ -231,3 +237,83 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         raise label.wrong(what, "label cases with a recorded conversation")
     last = answers[-1]
     return replace(case, turns=(*case.turns[:last], replace(case.turns[last], content=label.output), *case.turns[last + 1 :]))
+
+
+LEAST, MOST = 5, 30
+_NUMBER = f"name {LEAST} to {MOST}; `gradegate calibrate --sentinels FILE` chooses them"
+_NONE = Note("the base has no sentinels: the sentinels of this pull request count after the merge")
+
+
+def sentinel_mistakes(suites: Sequence[Located]) -> list[Mistake]:
+    """What is wrong with the files that gates name."""
+    return [mistake for file, group in _by_file(suites).items() for mistake in _chosen(file, group)[2]]
+
+
+def with_sentinels(planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None) -> Plan:
+    """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
+    found: list[tuple[Job, bool]] = []
+    shares, notes, wrong = [], list[Note](), sentinel_mistakes(suites)
+    held = {rule.suite: policy.sentinels for policy in base.policies for rule in policy.rules} if base else {}
+    for own, group in _by_file(suites).items() if not settings.listing else ():
+        file = next((held[it.suite.file] for it in group if held.get(it.suite.file)), None) if base else own
+        if file is None:
+            notes.append(_NONE)
+            continue
+        chosen, selected, unfit = _chosen(file, group)
+        made = plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
+        for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
+            if any("text" in bound.models for bound in job.assertions[0].bounds):
+                found.append((job, it.label.passes))
+            else:
+                unfit += it.label.wrong("no model grades this, so it cannot show whether a grader has moved", "leave it out").mistakes
+        if base and unfit:
+            notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"))
+        wrong += [] if base else [it for it in unfit if it not in wrong]
+        share = file.agreement if file.agreement is not None else agreement(file.content, file.name)
+        shares.append(1 - group[0].suite.policy.noise if share is None else share)
+    if wrong:
+        raise ConfigError(*wrong)
+    always = bool(settings.history_out and settings.environment.is_trusted) or bool(
+        settings.auto and settings.environment.is_default_branch
+    )
+    sentinels = Sentinels(tuple(found), min(shares), always) if found else None
+    return replace(planned, sentinels=sentinels, notes=(*planned.notes, *notes))
+
+
+def _by_file(suites: Sequence[Located]) -> dict[SentinelFile, list[Located]]:
+    """The suites by the file that their gates name."""
+    groups: dict[SentinelFile, list[Located]] = {}
+    for located in suites:
+        if file := located.suite.policy.sentinels:
+            groups.setdefault(file, []).append(located)
+    return groups
+
+
+def _chosen(file: SentinelFile, group: Sequence[Located]) -> tuple[list[Located], list[Selected], list[Mistake]]:
+    """The suites with the labelled outputs, and these; what is wrong with the file."""
+    found, wrong = parse(file.content, file.name)
+    if found and not LEAST <= len(found) <= MOST:
+        where = found[MOST].origin if len(found) > MOST else file.origin
+        wrong.append(Mistake(f"`{file.name}` has {many(len(found), 'labelled output')}", where, _NUMBER))
+    chosen, selected, unfit = select(found, group, 1)
+    return chosen, selected, [*wrong, *unfit]
+
+
+# --- a file of them -------------------------------------------------------------------------------------------
+
+
+def check_sentinels(selected: Sequence[Selected], plan: Plan) -> None:
+    """Whether there are enough to write a file of. Raises ConfigError."""
+    number = sum(any("text" in bound.models for bound in job.assertions[0].bounds) for job in plan.jobs[: len(selected)])
+    if number < LEAST:
+        what = f"a model grades {many(number, 'labelled output')}, and sentinels are {LEAST} to {MOST}"
+        raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
+
+
+def sentinel_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
+    """The agreement that was measured, and up to 30 of the labels, spread over all of them."""
+    own = [it.label for it, judged in zip(selected, calibration.judged, strict=True) if judged.asks_model]
+    count = min(MOST, len(own))
+    chosen = (own[number * len(own) // count].model_dump(exclude={"origin"}, exclude_unset=True) for number in range(count))
+    head = {"agreement": round(calibration.overall.agreement.value or 0.0, 4)}
+    return Document(Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *chosen)))

@@ -20,11 +20,12 @@ from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.shares import check_options
 from gradegate.processes import pool as programs
 from gradegate.processes.evaluate import begin
-from gradegate.reporting.powers import unseen
+from gradegate.reporting.account import unseen
 from gradegate.reporting.redact import at_door, conceal, concealed_mistakes
-from gradegate.running.powers import with_powers
+from gradegate.running.estimate import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
-from gradegate.steps.sentinels import mistakes, with_sentinels
+from gradegate.steps.labels import sentinel_mistakes as mistakes
+from gradegate.steps.labels import with_sentinels
 from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 

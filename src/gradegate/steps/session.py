@@ -18,16 +18,15 @@ from gradegate.access.environment import sealing
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.asking import ready
 from gradegate.deciding.gate import decide, withheld
-from gradegate.files.replacing import Place
+from gradegate.files.plain_files import Place
 from gradegate.planning.cache import remembered
 from gradegate.processes import pool as programs
-from gradegate.reporting.deliver import check_outputs, render, write, write_documents
-from gradegate.reporting.places import check_inputs, places
+from gradegate.reporting.deliver import check_inputs, check_outputs, places, render, write, write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.reporting.report import Document, Links, Sink
 from gradegate.running.conclusion import nothing_asked
 from gradegate.running.histories import Histories
-from gradegate.running.run import Watch, run
+from gradegate.running.run import Run, Watch
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
 from gradegate.values.changes import Approval, GateChanges
@@ -49,7 +48,7 @@ def needed(prepared: Prepared) -> str:
 
 def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, asked and graded."""
-    return replace(run(prepared.plan, prepared.client, settings.reask, watch), hidden=prepared.secrets.names)
+    return replace(Run(prepared.plan, prepared.client, settings.reask, watch).result(), hidden=prepared.secrets.names)
 
 
 @dataclass(frozen=True)

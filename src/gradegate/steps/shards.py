@@ -15,13 +15,12 @@ from gradegate.replies.parts import OPEN, Damaged, Header, closed, read
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import one_line
-from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account
+from gradegate.running.histories import Askable
 from gradegate.running.rounds import owners
-from gradegate.running.run import Watch, first_asks, further_asks
+from gradegate.running.run import Run, Watch
 from gradegate.steps.book import AnswerRow, AsksRow, Book
-from gradegate.steps.collection import AccountRow, collect, header
-from gradegate.steps.merge import MOST, Merged, merged, open_rows
+from gradegate.steps.merge import MOST, AccountRow, Merged, collect, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
 from gradegate.values.figures import many
@@ -94,7 +93,7 @@ def _first_round(session: Session, progress: Progress) -> _Found:
     prepared, jobs, (number, of) = session.prepared, session.prepared.plan.jobs, session.settings.shard or (1, 1)
     mine = [index for index, owner in owners(jobs, of).items() if owner == number]
     with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
-        asked, account = first_asks(prepared.plan, prepared.client, session.settings.reask, mine, watch, sentinels=number == 1)
+        asked, account = Run(prepared.plan, prepared.client, session.settings.reask, watch).first(mine, sentinels=number == 1)
     rows = (AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items())
     return rows, account, len(asked), sum(it.row.outcome is Outcome.FAIL for it in asked.values())
 
@@ -111,7 +110,7 @@ def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
             book.add_answer(row, planned, "the plan")
             if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
                 raise Damaged(f"answer {row.place} has no such open grade")
-    gathered, account = further_asks(plan, prepared.client, session.settings.reask, book.asked, mine)
+    gathered, account = Run(plan, prepared.client, session.settings.reask).again(book.asked, mine)
     return (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said), account, len(mine), sum(map(len, mine.values()))
 
 

@@ -59,6 +59,11 @@ def members(grades: Sequence[Grade], position: int) -> range:
     return range(position + 1, end)
 
 
+def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
+    """The grades that the one at a position is made of: the members of a set, else itself."""
+    return [grades[place] for place in members(grades, position)] if grades[position].assertion.is_set else [grades[position]]
+
+
 def chief(grades: Sequence[Grade], position: int) -> int:
     """The position of the set that a member belongs to, of any other grade its own."""
     while grades[position].inner:

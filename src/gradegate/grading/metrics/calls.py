@@ -16,9 +16,8 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
+from gradegate.files.document import MAX_DEPTH, TwiceError, at_line, unique
 from gradegate.files.faults import fault
-from gradegate.files.jsonreader import TwiceError, unique
-from gradegate.files.lines import MAX_DEPTH, at_line
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")

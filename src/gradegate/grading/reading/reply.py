@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import OffSchema, Unreadable
-from gradegate.files.jsonreader import TwiceError, unique
+from gradegate.files.document import TwiceError, unique
 from gradegate.grading.reading import prose
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.peel import peeled, reasons, unfenced

@@ -8,20 +8,63 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradegate.access.hiding import ending
-from gradegate.files.bounds import MIB
-from gradegate.processes.exchange import Died, exchange
+from gradegate.files.bounds import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
+from gradegate.processes.rights import hide
+
+
+class Died(ValueError):
+    """The process gave no answer and can only be ended; the message says why."""
+
+
+def exchange(question: bytes | None, into: int, out: int, seconds: float, told: float) -> bytes:
+    """The answer to a question, or what is said without one. ``into`` does not block; ``told`` are the seconds that a message names.
+
+    Raises EOFError where the process has ended, else Died.
+    """
+    until = time.monotonic() + seconds
+
+    def wait(pipe: int, event: int) -> None:
+        poll = select.poll()
+        poll.register(pipe, event)
+        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise Died(f"it takes more than {told:g} seconds")
+
+    def read(size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            wait(out, select.POLLIN)
+            part = os.read(out, size - len(parts))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    view = memoryview(b"" if question is None else len(question).to_bytes(4, "big") + question)
+    try:
+        while view:
+            wait(into, select.POLLOUT)
+            view = view[os.write(into, view) :]
+    except BrokenPipeError as e:
+        raise EOFError from e
+    size = int.from_bytes(read(4), "big")
+    if size > MAX_SENT:
+        raise Died(f"what it returns has more than {MAX_SENT >> 20} MiB")
+    return read(size)
+
 
 _HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.processes.keeper import main; main()"
-START_SECONDS = 20.0  # until a keeper has begun or ended
+KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
 _FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
 LAST_LINES, LAST_CHARACTERS = 6, 1000  # of what a process printed that ended by itself; fewer than a keeper keeps
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
@@ -120,7 +163,7 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self._keeper.stdin.close()
         try:
-            self._keeper.wait(START_SECONDS)
+            self._keeper.wait(KEEPER_SECONDS)
         except subprocess.TimeoutExpired:
             self._keeper.kill()
             self._keeper.wait()
@@ -141,7 +184,7 @@ class Worker:
         pipe = self._keeper.stdout.fileno()
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
-        said = os.read(pipe, 65536) if poll.poll(START_SECONDS * 1000) else b""
+        said = os.read(pipe, 65536) if poll.poll(KEEPER_SECONDS * 1000) else b""
         try:
             report = json.loads(said)
         except ValueError:
@@ -153,3 +196,66 @@ class Worker:
         lines = [line for line in str(report.get("tail", "")).strip().splitlines() if not _FRAME.match(line)]
         last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
         return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))
+
+
+_SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.processes.serve import serve; serve(modules)"
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
+
+
+class Sandbox:
+    """A running process; one request at a time."""
+
+    def __init__(self, modules: frozenset[str]) -> None:
+        """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
+        self.modules = modules
+        hide()
+        environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - ourselves
+                [sys.executable, "-I", "-B", "-c", _SERVE, " ".join(sorted(modules)), *filter(os.path.isabs, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                env=environ,
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
+        except OSError as e:
+            raise Died(f"the process to evaluate it in does not start: {e}") from e
+        assert self._process.stdin
+        assert self._process.stdout
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        try:
+            why = self._told(None, START_SECONDS).decode("utf-8", "replace")
+        except Died as e:
+            self.end()
+            raise Died("the process to evaluate it in does not start") from e
+        if why:
+            self.end()
+            raise Died(f"the process to evaluate it in does not start: {why}")
+
+    def ask(self, request: bytes) -> bytes:
+        """The answer to a request. Raises Died, after which the worker can only be ended."""
+        return self._told(request, WALL)
+
+    def end(self) -> None:
+        """Kill it and take leave of it."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe
+            pipe.close()
+
+    def _told(self, request: bytes | None, seconds: float) -> bytes:
+        try:
+            return exchange(request, self._in, self._out, seconds, SECONDS)
+        except EOFError as e:
+            raise self._death() from e
+
+    def _death(self) -> Died:
+        code = self._process.wait()
+        if code == -signal.SIGPROF:
+            return Died(f"it takes more than {SECONDS:g} seconds")
+        return Died(f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB")
