@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from gradegate.files import bounds
-from gradegate.files.document import DEEPEST, MAX_DEPTH
+from gradegate.files.document import DEEPEST
+from gradegate.files.yamlreader import MAX_DEPTH
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
 MIB = bounds.MIB

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.files.document import MAX_DEPTH
+from gradegate.files.yamlreader import MAX_DEPTH
 from gradegate.processes.evaluate import begin
 from gradegate.recording.fields import strange
 from gradegate.recording.read import MOST, read

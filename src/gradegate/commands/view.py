@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from gradegate.values.result import Decision
 
 ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
-_HEAD = 2000  # characters in which a page of ours says so
-_OURS = '<meta name="generator" content="gradegate">'
+_OURS = '<meta name="generator" content="gradegate">'  # in the head of a page of ours
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +53,7 @@ def _write(output: str, results: Path, decision: Decision, links: Links) -> Path
     check_inputs(where, [results.resolve()])
     page = where[output].path
     with suppress(OSError, ValueError):  # where it is not there, or cannot be replaced, writing says so
-        if page.is_file() and _OURS not in page.open(encoding="utf-8", errors="replace").read(_HEAD):
+        if page.is_file() and _OURS not in page.read_text(encoding="utf-8", errors="replace").partition("<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
     seal = sealing(os.environ)

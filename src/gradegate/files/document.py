@@ -32,7 +32,7 @@ _LINES = "write one JSON object a line"
 _REF = "$ref"
 # Data of a test, and where schemas are: a reference in them is theirs. One that stands for all of it is ours.
 _OWN = frozenset("value vars tools functions response_format parameters input_schema schema providerOutput".split())
-__all__ = ["MAX_DEPTH", "Map", "Seq", "at_line", "line_of", "parsed", "read", "table", "to_json"]
+__all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "table", "to_json"]
 
 
 def read(content: bytes, file: str) -> Any:

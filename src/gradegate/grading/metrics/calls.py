@@ -16,8 +16,9 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
-from gradegate.files.document import MAX_DEPTH, TwiceError, at_line, unique
+from gradegate.files.document import TwiceError, at_line, unique
 from gradegate.files.faults import fault
+from gradegate.files.yamlreader import MAX_DEPTH
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")
