@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict, ProviderError
 from gradegate.graders.closedqa import FORM
 from gradegate.grading.judge import Judge
@@ -13,22 +12,10 @@ from gradegate.values.conversation import Reply
 from support.each import table
 from support.fake_llm import chat
 from support.graded import Script, config, mistakes
+from support.readers import Says
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 TOKEN = re.compile(r"\b[0-9a-f]{32}\b")
-
-
-class Says(Provider):
-    """Answers with these replies in order, and keeps what it was asked."""
-
-    name = "says"
-
-    def __init__(self, *replies: Reply) -> None:
-        self.replies, self.requests = list(replies), []
-
-    def complete(self, request):
-        self.requests.append(request)
-        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
 
 def ask(provider, **options):

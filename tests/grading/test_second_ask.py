@@ -2,35 +2,20 @@
 
 import pytest
 
-from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict
 from gradegate.graders import closedqa, context_recall, llm_rubric
 from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.grading.judge import Account, Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import Rubric
-from gradegate.values.conversation import Message, Readings, Reply
+from gradegate.values.conversation import Message, Readings
 from gradegate.values.suite import ProviderSpec
 from support.graded import Script, config
+from support.readers import Says
 
 RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v").read, object_only=True)
 OBJECT = '{"reason": "r", "pass": true, "score": 1}'
 OWN = Rubric({"": (Message("user", "Grade it with {tone: ...}. {{ output }}"),)})
-
-
-class Says(Provider):
-    """A judge at an endpoint that enforces a schema, or not; it gives these replies in order."""
-
-    name = "the judge"
-    url = "https://judge.example/v1"
-
-    def __init__(self, structured, *replies):
-        self.structured, self.replies, self.requests = structured, list(replies), []
-
-    def complete(self, request):
-        self.requests.append(request)
-        text = self.replies.pop(0)
-        return Reply(text, constrained=self.structured == "enforced" and request.schema is not None)
 
 
 def ask(provider, form=RUBRIC, **more):
@@ -47,7 +32,7 @@ def test_which_questions_carry_the_schema():
     )
     sent = []
     for structured, form, own, _ in rows:
-        provider = Says(structured, "hm", "hm")
+        provider = Says("hm", structured=structured)
         with pytest.raises(NoVerdict):
             ask(provider, form, rubric=own)
         sent.append([request.schema == form.schema for request in provider.requests])
@@ -55,7 +40,7 @@ def test_which_questions_carry_the_schema():
 
 
 def test_the_second_question_says_what_was_wrong_and_states_the_form_literally():
-    provider = Says("requested", '{"pass": true, "final_verdict": "FAIL"}', OBJECT)
+    provider = Says('{"pass": true, "final_verdict": "FAIL"}', OBJECT, structured="requested")
     assert ask(provider).passed is True
     *_, replied, again = provider.requests[1].messages
     assert replied == Message("assistant", '{"pass": true, "final_verdict": "FAIL"}')
@@ -68,27 +53,27 @@ def test_the_second_question_says_what_was_wrong_and_states_the_form_literally()
 def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
     cure = r"the judge at judge\.example ignores the schema: set `structured: requested` on the grader"
     with pytest.raises(NoVerdict, match=cure):
-        ask(Says("enforced", f"```\n{OBJECT}\n```", f"{OBJECT}!"))
-    for provider, own in ((Says("requested", "x", "x"), Rubric()), (Says("enforced", "x", "x"), OWN)):
+        ask(Says(f"```\n{OBJECT}\n```", f"{OBJECT}!", structured="enforced"))
+    for provider, own in ((Says("x", "x", structured="requested"), Rubric()), (Says("x", "x", structured="enforced"), OWN)):
         with pytest.raises(NoVerdict) as raised:
             ask(provider, closedqa.FORM, rubric=own)
         assert "does not keep" not in str(raised.value)
     nothing = '{"verdicts": []}'  # of the schema, and no verdict
     with pytest.raises(NoVerdict, match="it marks no sentence") as raised:
-        ask(Says("enforced", nothing, nothing), context_recall._form("x"))
+        ask(Says(nothing, nothing, structured="enforced"), context_recall._form("x"))
     assert "does not keep" not in str(raised.value)
-    assert ask(Says("enforced", "no", OBJECT)).passed is True
+    assert ask(Says("no", OBJECT, structured="enforced")).passed is True
 
 
 def test_keys_that_the_users_prompt_or_form_asks_for_are_neutral():
     replied = '{"pass": true, "tone": "kind"}'
-    assert ask(Says("requested", replied), rubric=OWN, reask=0).passed is True
+    assert ask(Says(replied, structured="requested"), rubric=OWN, reask=0).passed is True
     with pytest.raises(NoVerdict, match="the key `tone`, which was not asked for"):
-        ask(Says("requested", replied), reask=0)
-    own_form = Says("requested", replied)
+        ask(Says(replied, structured="requested"), reask=0)
+    own_form = Says(replied, structured="requested")
     own_form.spec = ProviderSpec("x", config={"response_format": {"json_schema": {"properties": {"tone": {}}}}})
     assert ask(own_form, reask=0).passed is True
-    program = Says("none", '{"pass": true, "namedScores": {"tone": 1}}')
+    program = Says('{"pass": true, "namedScores": {"tone": 1}}', structured="none")
     program.names_model = False
     assert ask(program, reask=0).passed is True
 
@@ -96,11 +81,11 @@ def test_keys_that_the_users_prompt_or_form_asks_for_are_neutral():
 def test_how_replies_were_read_is_counted():
     account = Account()
     rows = (
-        (Says("enforced", OBJECT), RUBRIC),
-        (Says("requested", OBJECT), RUBRIC),
-        (Says("requested", f"Fine.\n\n{OBJECT}"), RUBRIC),
-        (Says("requested", "Y"), closedqa.FORM),
-        (Says("requested", "hm", "N"), closedqa.FORM),
+        (Says(OBJECT, structured="enforced"), RUBRIC),
+        (Says(OBJECT, structured="requested"), RUBRIC),
+        (Says(f"Fine.\n\n{OBJECT}", structured="requested"), RUBRIC),
+        (Says("Y", structured="requested"), closedqa.FORM),
+        (Says("hm", "N", structured="requested"), closedqa.FORM),
     )
     for provider, form in rows:
         ask(provider, form, account=account)

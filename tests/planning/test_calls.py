@@ -2,12 +2,18 @@
 
 import json
 
+import pytest
 import yaml
 
 from gradegate import cli
 from support.answered import cases, config
 from support.each import each, table
 from support.runner import commands
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 def write(folder, content):
@@ -20,8 +26,7 @@ def ids(folder, *arguments):
     return [case["id"] for case in cases(folder, *arguments)]
 
 
-def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_prompts_that_tell_the_conversation_name_it(tmp_path):
     prompt = "{% for it in _conversation %}{{ it.output }}{% endfor %}{{q}}"
     tests = [{"vars": {"q": q}, "metadata": {"conversationId": talk}} for q, talk in (("a", "1"), ("b", "1"), ("c", "2"))]
     write(tmp_path, config(*tests, prompts=[prompt]))
@@ -30,8 +35,7 @@ def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
     assert first["prompt"] == "a"
 
 
-def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path):
     tests = (
         {"vars": {"q": "Name a fruit."}, "options": {"storeOutputAs": "fruit"}},
         {"vars": {"q": "Is {{fruit}} sour?"}, "options": {"storeOutputAs": "sour"}},
@@ -46,8 +50,7 @@ def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path
     assert [case["prompt"] for case in found] == ["Name a fruit.", "Is {{fruit}} sour?", "Bye.", "Both? {{fruit}} {{sour}}"]
 
 
-def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_ids_stay_where_the_case_stays(tmp_path):
     one, two = {"description": "one", "vars": {"q": "a"}}, {"vars": {"q": "b"}}
     write(tmp_path / "x", config(one, two))
     before = ids(tmp_path / "x")
@@ -61,22 +64,18 @@ def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
 
 
 @each("changed", table(__file__, "another_question_has_another_id"))
-def test_another_question_has_another_id(tmp_path, monkeypatch, changed):
-    monkeypatch.chdir(tmp_path)
+def test_another_question_has_another_id(tmp_path, changed):
     before = ids(write(tmp_path, config({"vars": {"q": "a"}})))
     assert not set(before) & set(ids(write(tmp_path, config({"vars": {"q": "a"}}, **changed))))
 
 
-def test_equal_cases_have_ids_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    one = ids(write(tmp_path, config({"vars": {"q": "a"}})))
+def test_equal_cases_have_ids_of_their_own(tmp_path):
+    (one,) = ids(write(tmp_path, config({"vars": {"q": "a"}})))
     three = ids(write(tmp_path, config(*[{"vars": {"q": "a"}}] * 3)))
-    assert len(set(three)) == 3
-    assert three[0] == one[0]
+    assert (len(set(three)), three[0]) == (3, one)
 
 
-def test_a_line_is_no_command_to_a_runner(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_line_is_no_command_to_a_runner(tmp_path, capsys):
     asked = "###[error]x ##[ ##vso[x] ::error::x\n::error::x"
     write(tmp_path, config({"vars": {"q": asked}}))
     assert cli.main(["cases"]) == 0
@@ -98,8 +97,7 @@ def test_ids_are_the_same_in_another_checkout(tmp_path, monkeypatch):
     assert found[0] == found[1] == ids(tmp_path / "two/evals")
 
 
-def test_configs_of_one_name_have_ids_of_their_own_whatever_else_is_planned(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_configs_of_one_name_have_ids_of_their_own_whatever_else_is_planned(tmp_path):
     folders = [write(tmp_path / name, config({"vars": {"q": "a"}})) for name in ("a", "b")]
     alone = [ids(folder) for folder in folders]
     assert alone[0] != alone[1]

@@ -7,8 +7,9 @@ import zipfile
 
 import pytest
 
+from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS
-from gradegate.planning.types import SET, known, unknown
+from gradegate.planning.types import SET, folded, known, unknown
 from gradegate.values.suite import Assertion
 from support.each import each
 from support.installed import ROOT
@@ -47,6 +48,14 @@ def test_a_name_is_known_in_every_spelling(it):
             assert it.here.removeprefix("not-") in told, (kind, told)
 
 
+def test_what_another_word_may_mean_is_there():
+    meant = table("planning", "types.yaml")
+    words = {name for names in meant.values() for name in names.split()}
+    assert set(meant) <= set(GRADERS.names())
+    assert not words & set(GRADERS.names())
+    assert not {folded(name) for name in words} & {folded(it.name) for it in known()}
+
+
 @pytest.mark.slow
 def test_every_metric_of_deepeval_is_known():
     with zipfile.ZipFile(wheel("deepeval", "4.3.1")) as archive:
@@ -79,8 +88,8 @@ def test_every_type_of_promptfoo_is_known():
         assert "is a type of promptfoo that gradegate does not have ->" in said(kind)
 
 
-@each(("page", "tools"), [("from-deepeval.md", ("DeepEval",)), ("from-promptfoo.md", ("promptfoo",))])
-def test_the_page_has_every_name(page, tools):
+@each("tool", ["DeepEval", "promptfoo"])
+def test_the_page_has_every_name(tool):
     """What the pages say of each is made by `make generated`."""
-    text = (ROOT / "docs" / page).read_text()
-    assert [it.name for it in known() if it.tool in tools and f"`{it.name}`" not in text] == []
+    text = (ROOT / "docs" / f"from-{tool.lower()}.md").read_text()
+    assert [it.name for it in known() if it.tool == tool and f"`{it.name}`" not in text] == []

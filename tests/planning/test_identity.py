@@ -54,27 +54,28 @@ def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     assert asserted(job)[0].key.hex().startswith(KEY)
 
 
+def beside(tmp_path, config):
+    """The job of the config and that of another one, and for each assertion whether its definition is the same."""
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
+    return before, after, [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
+
+
 @each("edit", table(__file__, "what_pull_requests_change_is_in_neither"))
 def test_what_pull_requests_change_is_in_neither(tmp_path, edit):
     (before,), (after,) = planned(tmp_path), planned(tmp_path, edited(edit))
-    assert identity(before) == identity(after)
-    assert before.definition == after.definition
-    assert asserted(before) == asserted(after)
+    assert (identity(before), before.definition, asserted(before)) == (identity(after), after.definition, asserted(after))
 
 
 @each("edit", table(__file__, "what_a_case_gives_defines_it_and_its_assertions"))
 def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, edit):
-    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited(edit))
+    before, after, same = beside(tmp_path, edited(edit))
     assert identity(before) == identity(after)
-    assert before.definition != after.definition
-    assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))
+    assert (before.definition == after.definition, any(same)) == (False, False)
 
 
 @each("assertion", table(__file__, "what_is_asserted_defines_it_alone"))
 def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
-    edited = changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]})
-    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited)
-    same = [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
+    before, after, same = beside(tmp_path, changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]}))
     assert same == [False, True, True, True, True]
     assert [it.key for it in asserted(before)] == [it.key for it in asserted(after)]
 
@@ -82,9 +83,7 @@ def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
 def test_a_member_defines_its_set(tmp_path):
     members = [{"type": "contains", "value": "z"}, {"type": "icontains", "value": "y"}]
     edited = changed(**{"assert": [*CONFIG["tests"][0]["assert"][:2], {"type": "assert-set", "assert": members}]})
-    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited)
-    same = [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
-    assert same == [True, True, False, False, True]
+    assert beside(tmp_path, edited)[2] == [True, True, False, False, True]
 
 
 def test_answers_differ_by_case_target_label_and_repetition(tmp_path):

@@ -1,6 +1,7 @@
 """Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
-from support.each import each
+from gradegate.texts.template import needs
+from support.each import each, table
 
 
 def config(llm, number=12, **keys):
@@ -27,3 +28,8 @@ def test_questions_of_one_grader_count_too(gate, llm):
 def test_a_number_of_too_many_digits_is_a_mistake(gate):
     ran = gate(f"prompts: [a]\nproviders: [echo]\nevaluateOptions: {{repeat: 0x{'f' * 5000}}}\n")
     assert "too many digits" in ran.mistakes
+
+
+@each(("template", "names"), table(__file__, "what_a_template_does_not_work_without"))
+def test_what_a_template_does_not_work_without(template, names):
+    assert needs(template, comments=False) == frozenset(names.split())

@@ -104,16 +104,6 @@ def test_a_hostile_file_has_few_mistakes(gate):
     assert len(ran.err.splitlines()) < 60
 
 
-def test_what_a_mistake_quotes_commands_neither_runner_nor_terminal(gate):
-    row = {"id": "x\n::error::planted\x1b[31m\u202e", "output": "hi"}
-    question = {"user_input": "?\n::error::planted\x1b[31m", "response": "hi"}
-    for line in (row, question):
-        ran = gate(config(), "--answers", "a.jsonl", **{"a.jsonl": jsonl([line])})
-        assert ran.code == 2
-        assert not any(line.lstrip().startswith("::") for line in ran.err.splitlines())
-        assert not {"\x1b", "\u202e"} & set(ran.err)
-
-
 def test_hostile_answers_are_shown_as_text(grade, tmp_path):
     text = "hi <script>x</script> [a](http://x.test) @everyone\n::error::planted\x1b[31m"
     row = {"output": text, "retrieval_context": [text], "metadata": {text: text}}
@@ -163,7 +153,7 @@ def test_a_link_out_of_the_repository_is_not_followed(gate, tmp_path):
     assert "private words" not in ran.err
 
 
-def test_files_of_one_name_have_a_digest_each(gate, tmp_path):
+def test_files_elsewhere_are_read_where_their_user_names_them_and_have_a_digest_each(gate, tmp_path):
     folder = gate(config(*TWO), "--answers", "none.jsonl").folder
     named = []
     for number, row in enumerate(hi(cases(folder))):
@@ -172,14 +162,4 @@ def test_files_of_one_name_have_a_digest_each(gate, tmp_path):
         place.write_text(jsonl([row]))
         named += ["--answers", str(place)]
     ran = gate(None, *named)
-    assert ran.code == 0
-    assert list(ran.results["made"]["answers"]) == ["answers.jsonl", "answers.jsonl (2)"]
-
-
-def test_a_file_elsewhere_is_read_where_its_user_names_it(gate, tmp_path):
-    place = tmp_path.parent / f"{tmp_path.name}-answers.jsonl"
-    folder = gate(config(), "--answers", "none.jsonl").folder
-    place.write_text(jsonl(hi(cases(folder))))
-    ran = gate(None, "--answers", str(place))
-    assert ran.code == 0
-    assert list(ran.results["made"]["answers"]) == [place.name]
+    assert (ran.code, list(ran.results["made"]["answers"])) == (0, ["answers.jsonl", "answers.jsonl (2)"])

@@ -8,28 +8,23 @@ def config(**parts):
     return {"prompts": ["p {{a}} {{b}}"], "providers": ["echo"], "tests": [TEST], **parts}
 
 
-@each(("parts", "answers"), [*table(__file__, "answers_are_counted_as_they_multiply"), ({"tests": [TEST, TEST]}, 12)])
-def test_answers_are_counted_as_they_multiply(gate, monkeypatch, parts, answers):
-    monkeypatch.setattr(size, "MAX_ANSWERS", answers)
+SET = {"assert": [{"type": "assert-set", "assert": TEST["assert"] * 2}]}  # grades are counted with the members of sets
+TEXTS = [{"vars": {"a": {"k": "x" * 1000}}, "assert": TEST["assert"]}] * 3  # texts as often as reports show them
+
+
+@each(
+    ("parts", "constant", "most", "fewer"),
+    [
+        *((parts, "MAX_ANSWERS", most, most - 1) for parts, most in table(__file__, "answers_are_counted_as_they_multiply")),
+        ({"tests": [TEST, TEST]}, "MAX_ANSWERS", 12, 11),
+        ({"prompts": ["p"], "tests": [SET]}, "MAX_GRADES", 3, 2),
+        ({"prompts": ["p"], "tests": TEXTS}, "MAX_PLANNED", 3 * 1010, 3 * 1009),
+    ],
+)
+def test_what_is_planned_is_counted_as_it_multiplies(gate, monkeypatch, parts, constant, most, fewer):
+    monkeypatch.setattr(size, constant, most)
     assert gate(config(**parts)).code == 0
-    monkeypatch.setattr(size, "MAX_ANSWERS", answers - 1)
+    monkeypatch.setattr(size, constant, fewer)
     ran = gate(config(**parts))
-    assert "ask fewer tests in one run" in ran.mistakes
-    assert ran.err.startswith("promptfooconfig.yaml:")
-
-
-def test_grades_are_counted_with_the_members_of_sets(gate, monkeypatch):
-    member = TEST["assert"][0]
-    test = {"assert": [{"type": "assert-set", "assert": [member, member]}]}
-    monkeypatch.setattr(size, "MAX_GRADES", 3)
-    assert gate(config(prompts=["p"], tests=[test])).code == 0
-    monkeypatch.setattr(size, "MAX_GRADES", 2)
-    assert gate(config(prompts=["p"], tests=[test])).code == 2
-
-
-def test_texts_are_counted_as_often_as_reports_show_them(gate, monkeypatch):
-    written = config(prompts=["p"], tests=[{"vars": {"a": {"k": "x" * 1000}}, "assert": TEST["assert"]}] * 3)
-    monkeypatch.setattr(size, "MAX_PLANNED", 3 * 1010)
-    assert gate(written).code == 0
-    monkeypatch.setattr(size, "MAX_PLANNED", 3 * 1009)
-    assert gate(written).code == 2
+    assert ran.mistakes.startswith("promptfooconfig.yaml")
+    assert constant != "MAX_ANSWERS" or "ask fewer tests in one run" in ran.err

@@ -1,4 +1,4 @@
-"""The models that the command line names: targets in place of the config's, and graders by kind."""
+"""What the command line names: targets in place of the config's, graders by kind, and assertions of every type."""
 
 from contextlib import suppress
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
+from gradegate.planning.load import parse
 from gradegate.values.settings import graders
 from support.checkouts import CONFIG, compared, said
 from support.each import each, table
@@ -86,3 +87,15 @@ def test_the_targets_that_the_workflow_names_are_those_of_both_sides():
     before = config({"assert": [PASSES]}, providers=["echo"])
     after = config({"assert": [PASSES]}, providers=["scripted:easy.yaml"])
     assert compared({CONFIG: before}, {CONFIG: after}, providers=("echo",)).found == ()
+
+
+@each(("written", "kind", "value", "threshold"), table(__file__, "the_longest_type_that_there_is_is_meant"))
+def test_the_longest_type_that_there_is_is_meant(written, kind, value, threshold):
+    found = parse(written)
+    assert (found.type, found.value, found.threshold) == (kind, value, threshold)
+
+
+@each("written", ["", "(0.5)", "contains(x):y", "Contains:x", "contains x"])
+def test_what_is_no_assertion_is_a_mistake(written):
+    with pytest.raises(ConfigError, match="is not an assertion"):
+        parse(written)

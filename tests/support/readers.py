@@ -1,11 +1,13 @@
 """What a form makes of a reply, and the forms of all graders that read text."""
 
+from gradegate.asking.provider import Provider
 from gradegate.errors import Unreadable
 from gradegate.graders import closedqa, context_faithfulness, context_recall, factuality, g_eval
 from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
 from gradegate.grading.reading import reply as reading
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.reply import Circumstances
+from gradegate.values.conversation import Reply, Usage
 
 FORMS = {
     "pass": Form(SCHEMA, LlmRubric(value="x").read, object_only=True),
@@ -29,3 +31,21 @@ def way(form, reply, *judged, prompt=(), **keys):
         return reading.read(reply, FORMS[form], Circumstances(judged, prompt, **keys)).way
     except Unreadable as e:
         return f"unreadable: {e}"
+
+
+class Says(Provider):
+    """A model that gives these replies in order, the last again, and keeps what it was asked; its endpoint may enforce a schema."""
+
+    name = "the judge"
+    url = "https://judge.example/v1"
+    sees = True
+
+    def __init__(self, *replies, structured="none"):
+        self.structured, self.replies, self.requests = structured, list(replies), []
+
+    def complete(self, request):
+        self.requests.append(request)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Reply):
+            return reply
+        return Reply(reply, Usage(calls=1), constrained=self.structured == "enforced" and request.schema is not None)

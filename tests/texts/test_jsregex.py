@@ -5,10 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradegate.processes.evaluate import begin
+from gradegate.processes.evaluate import Exceeded, begin
 from gradegate.texts import patterns
 from support.each import table
 
@@ -58,6 +56,23 @@ def test_an_expression_stays_within_the_limits(pattern, text, said):
         patterns.search(pattern, text, javascript=True)
 
 
-@given(st.text(alphabet="ab\\[]^$.*+?{}()|1,-dswSkux<>=!: ", max_size=12), st.text(max_size=6))
-def test_any_text_is_an_expression_or_a_mistake(pattern, text):
-    assert finds(pattern, text) in (True, False, None)
+# --- Python's own, in the worker --------------------------------------------------------------------------------
+
+
+def test_patterns_find_part_and_remove():
+    assert patterns.search(r"\d+", "a12")
+    assert not patterns.search(r"\d+", "a")
+    assert patterns.split("(b)|c", "abaca") == ["a", "b", "a", None, "a"]
+    assert patterns.without("[ab]", "cab") == "c"
+    assert patterns.found_in("^a", ["ab", "ba", ""]) == [True, False, False]
+
+
+@pytest.mark.parametrize("pattern", ["(", "[", "a{1,99999999999999999999}", "(?P<a", "a" * 30_000, "(" * 3000 + ")" * 3000])
+def test_what_is_no_pattern_is_refused(pattern):
+    with pytest.raises(ValueError, match=r"expression|cannot be used|characters"):
+        patterns.check(pattern)
+
+
+def test_a_pattern_that_backtracks_is_stopped():
+    with pytest.raises(Exceeded, match="takes more than 2 seconds"):
+        patterns.search("^(a|aa)+$", "a" * 100 + "b")

@@ -45,15 +45,11 @@ class Account:
         """The model that graded, as its replies name it; several in the order of their names."""
         return excerpt(", ".join(sorted(self._models)), _MODELS)
 
-    def heard(self, model: str) -> None:
-        """Note who replied."""
-        with self._lock:
-            self._models |= {model} if model else set()
-
-    def add(self, usage: Usage) -> None:
-        """Add the usage of one call."""
+    def add(self, usage: Usage, model: str = "") -> None:
+        """Add the usage of one call, and note who replied."""
         with self._lock:
             self.total = self.total + usage
+            self._models |= {model} if model else set()
 
 
 @dataclass(frozen=True)
@@ -186,8 +182,7 @@ class Judge:
         with Question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
-        self.account.heard(reply.model)
-        self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent)
+        self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent, reply.model)
         if reply.refused:
             raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)
         if reply.finish_reason == "length":

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Scoring
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.metric import Metric
-from gradegate.values.conversation import Reply, Request, Transcript, Turn, Usage
+from gradegate.values.conversation import Transcript, Turn
+from support.readers import Says
 
 KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
 OPTIONS = {
@@ -25,19 +25,6 @@ OPTIONS = {
 SEEN = Transcript("q", (Turn("user", "q"), Turn("assistant", "a", ("d1", "d2"))))
 # A reply with one of these may hold what is asked for; random text without them never does.
 KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score", "questions")
-
-
-class Says(Provider):
-    """A model that always says the same."""
-
-    name = "says"
-    sees = True
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def complete(self, request: Request) -> Reply:
-        return Reply(self.text, Usage(calls=1))
 
 
 def grade(kind: str, text: str):

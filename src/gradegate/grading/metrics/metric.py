@@ -83,18 +83,15 @@ class Metric(Grader):
         evidence = {**measured.evidence, **({"notes": list(measured.notes)} if measured.notes else {})}
         if self.verbose_mode:
             evidence["steps"] = list(measured.steps)
-        reason = self._reason(measured, judge)
-        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence, turns=measured.turns)
-
-    def _reason(self, measured: Measured, judge: Judge) -> str:
         parts = [measured.summary, *measured.findings[:NAMED]]
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            score, findings = f"{float(measured.score):.4g}", list(measured.findings) or [measured.summary]
+            shown, findings = f"{float(measured.score):.4g}", list(measured.findings) or [measured.summary]
             with suppress(NoVerdict, ProviderError):  # the verdicts are known, and they give a reason too
-                parts = [judge.ask("metric-reason", _REASON, step="reason", score=score, findings=findings)]
-        return "; ".join([*(parts if self.include_reason else ()), *measured.notes])
+                parts = [judge.ask("metric-reason", _REASON, step="reason", score=shown, findings=findings)]
+        reason = "; ".join([*(parts if self.include_reason else ()), *measured.notes])
+        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence, turns=measured.turns)
 
 
 def _read_reason(item: Mapping[str, Any]) -> str:
