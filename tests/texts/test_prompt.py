@@ -2,7 +2,6 @@ import json
 import re
 
 import pytest
-from gradegate.texts.prompt import asked_by, asks_for, fill, stays, unknown
 from hypothesis import given
 from hypothesis import strategies as st
 
