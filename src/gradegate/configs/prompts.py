@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.httpbody import strings
-from gradegate.configs import csvtests, generators
+from gradegate.configs import scripts, testfiles
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
@@ -65,11 +65,11 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
         if is_code(item):
-            yield generators.by_file(item, desk.source, origin)
+            yield scripts.by_file(item, desk.source, origin)
             return
         yield from _files(item, origin, desk)
     elif item.startswith("exec:"):
-        yield generators.by_command(item, desk.source, origin)
+        yield scripts.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"gradegate does not fetch or run `{item}`", origin, "put the prompt into the repository")
     else:
@@ -119,7 +119,7 @@ def _rows(text: str, name: str) -> Iterator[PromptSpec]:
     """
     lines = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if "," in text:
-        rows = list(csvtests.table(text.encode(), name))
+        rows = list(testfiles.csv_table(text.encode(), name))
         if rows and "prompt" not in rows[0]:
             raise ConfigError.at(f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line")
         found = [(row["prompt"].strip(), row.get("label", "").strip(), row.line) for row in rows]

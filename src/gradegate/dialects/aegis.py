@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.configs import aegis, specs
-from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
-from gradegate.configs.aegis_assertions import MetricAssertion, MetricReader, Path
+from gradegate.configs.aegis import FULL, BlockKeys, MetricAssertion, MetricReader, Path, RowKeys, RunKeys
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.values.suite import KINDS, Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
@@ -41,7 +40,10 @@ class _Reader:
         self._keys = keys
         self._mistakes: list[Mistake] = []
         self._metrics = MetricReader(source.content, source.file, {})
-        self._metrics.graders = self._graders()
+        # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug
+        by_name = {name: self._grader(name) for name in self._keys.graders}
+        kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
+        self._metrics.graders = {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
 
     def suite(self) -> Suite:
         keys, file, notes = self._keys, self._source.file, self._metrics.notes
@@ -116,12 +118,6 @@ class _Reader:
             output=row.output or "",
             origin=self._metrics.at(path),
         )
-
-    def _graders(self) -> Mapping[str, Graders]:
-        """The graders by slug; models for embeddings and the like are listed by their kind and serve every slug."""
-        by_name = {name: self._grader(name) for name in self._keys.graders}
-        kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
-        return {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
 
     def _grader(self, name: str) -> Graders:
         try:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
-from gradegate.configs import idle, specs, templates
+from gradegate.configs import cases as templates
+from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
-from gradegate.configs.derivation import derived
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
-from gradegate.configs.policy import policy
+from gradegate.configs.policy import derived, policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -62,7 +62,7 @@ class _Reader:
         key = "targets" if "targets" in self.desk.source.content else "providers"
         cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
         rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
-        self.desk.notes += templates.notes(keys.assertion_templates, self.desk.file)
+        self.desk.notes += templates.template_notes(keys.assertion_templates, self.desk.file)
         return Suite(
             file=self.desk.file,
             description=keys.description,

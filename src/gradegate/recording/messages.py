@@ -99,7 +99,22 @@ class _Said:
             if parts.texts or not parts.results:  # one result, unless its parts are some
                 self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
         elif role == "assistant":
-            self._answer(item, parts)
+            calls = [*(fields.tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
+            if item.get("function_call"):
+                calls.append(fields.tool_call(item["function_call"], self.origin))
+            declined = item.get("refusal")
+            if declined is not None and not isinstance(declined, str):
+                raise self._wrong("the `refusal` of a message is not text", _MESSAGE)
+            text = declined or "".join(parts.texts)
+            self.last = len(self.turns)
+            self.turns.append(Turn("assistant", text, metadata={CALLS: calls}))
+            for call in calls:
+                name = call["function"]["name"]
+                self.names.add(name)
+                if call["id"]:
+                    self.by_id[call["id"]] = name
+                else:
+                    self.bare.add(name)
         elif role == "user" and (parts.texts or not parts.results):
             self.turns.append(Turn("user", "".join(parts.texts)))
         for result in parts.results:
@@ -129,24 +144,6 @@ class _Said:
         return parts
 
     # --- what becomes of it -----------------------------------------------------------------------------------
-
-    def _answer(self, item: Mapping[str, Any], parts: _Parts) -> None:
-        calls = [*(fields.tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
-        if item.get("function_call"):
-            calls.append(fields.tool_call(item["function_call"], self.origin))
-        declined = item.get("refusal")
-        if declined is not None and not isinstance(declined, str):
-            raise self._wrong("the `refusal` of a message is not text", _MESSAGE)
-        text = declined or "".join(parts.texts)
-        self.last = len(self.turns)
-        self.turns.append(Turn("assistant", text, metadata={CALLS: calls}))
-        for call in calls:
-            name = call["function"]["name"]
-            self.names.add(name)
-            if call["id"]:
-                self.by_id[call["id"]] = name
-            else:
-                self.bare.add(name)
 
     def _result(self, identity: Any, result: Mapping[str, Any]) -> None:
         """Keep what a tool gave with the last answer; what nobody called is the trace of a call that is not told."""
