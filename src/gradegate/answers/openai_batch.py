@@ -77,10 +77,8 @@ def _untold(body: Mapping[str, Any], origin: Origin) -> str:
 
 def _error(value: Any) -> str:
     """What an error object says; empty where there is none."""
-    if not value:
-        return ""
     about = fields.mapping(value)
-    return str(about.get("message") or about.get("code") or value)
+    return str(about.get("message") or about.get("code") or value or "")
 
 
 SHAPES.register("openai-batch")(Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read))

@@ -5,7 +5,7 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/create-run/create-cust
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -192,60 +192,56 @@ class MetricReader:
 
     def assertion(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> MetricAssertion:
         """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
-        entry = SHORTNAMES.get(keys.metric)
+        entry, origin, where = SHORTNAMES.get(keys.metric), self.at(path), dotted(path)
+        if keys.metric in UNSUPPORTED:
+            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[keys.metric]}"
+            raise ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
         if entry is None:
-            raise self._unknown(path, keys.metric)
+            near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
+            raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
         if GRADERS.find(entry.assertion) is None:
             what = f"`{keys.metric}` is judged by `{entry.assertion}`, which this gradegate does not have"
-            raise ConfigError.at(f"`{dotted(path)}`: {what}", self.at(path), "remove it here")
+            raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
         options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
-        value = options.pop("value", None)
-        model = keys.model_slug or slug or ""
+        value, model = options.pop("value", None), keys.model_slug or slug or ""
+        limit = next((level for level in (keys.threshold, threshold, entry.threshold) if level is not None), None)
+        if limit is None:
+            what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
+            raise ConfigError.at(what, origin, "give a `threshold`")
         assertion = Assertion(
             type=entry.assertion,
             value=value,
-            threshold=self._threshold(path, keys, threshold, entry) / FULL,
+            threshold=limit / FULL,
             metric="" if keys.metric == entry.assertion else keys.metric,
             graders=self.graders.get(model, self.graders[""]),
             config=options,
             model_slug=model,
-            origin=self.at(path),
+            origin=origin,
         )
         return MetricAssertion(keys.metric, entry, assertion)
-
-    def _threshold(self, path: Path, keys: MetricKeys, outer: int | None, entry: Shortname) -> int:
-        threshold = next((level for level in (keys.threshold, outer, entry.threshold) if level is not None), None)
-        if threshold is None:
-            what = f"`{dotted(path)}`: no default threshold of `{keys.metric}` is documented"
-            raise ConfigError.at(what, self.at(path), "give a `threshold`")
-        return threshold
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
         arguments = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
         options = {entry.args[name]: value for name, value in arguments.items() if name in entry.args}
-        mistakes = [*self._strange(path, keys, entry), *self._wrong(path, entry, options)]
-        if mistakes:
+        mistakes = []
+        for name in keys.metric_args or {}:
+            if name not in entry.args:
+                what, cure = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
+                if name in entry.lacks:
+                    what = f"{what} here, where `{entry.assertion}` judges it"
+                else:
+                    cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
+                mistakes.append(Mistake(what, self.at((*path, name)), cure))
+        for name in entry.required:
+            if name not in arguments:
+                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
+                mistakes.append(Mistake(what, self.at(path), "add it"))
+        if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
             raise ConfigError(*mistakes)
         if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
             text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
             self.notes.append(Note(text, self.at(path)))
         return options
-
-    def _strange(self, path: Path, keys: MetricKeys, entry: Shortname) -> Iterator[Mistake]:
-        arguments = keys.metric_args or {}
-        for name in arguments:
-            if name in entry.args:
-                continue
-            what, cure = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
-            if name in entry.lacks:
-                what = f"{what} here, where `{entry.assertion}` judges it"
-            else:
-                cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
-            yield Mistake(what, self.at((*path, name)), cure)
-        for name in entry.required:
-            if arguments.get(name) is None:
-                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
-                yield Mistake(what, self.at(path), "add it")
 
     def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
         """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
@@ -262,14 +258,6 @@ class MetricReader:
                 detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
             return mistakes(errors, self.content, self.file, path)
         return []
-
-    def _unknown(self, path: Path, shortname: str) -> ConfigError:
-        origin, where = self.at(path), dotted(path)
-        if shortname in UNSUPPORTED:
-            what = f"`{where}`: `{shortname}` is a metric of Aegis that is not supported: {UNSUPPORTED[shortname]}"
-            return ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
-        near = suggest(shortname, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
-        return ConfigError.at(f"`{where}` names an unknown metric `{shortname}`", origin, near)
 
 
 # --- metrics by their shortnames: https://docs.aegisevals.ai/docs/metrics -----------------------------------------

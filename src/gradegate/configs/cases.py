@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -75,17 +75,11 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
     turns = tuple(_turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True))
-    check_turns(turns, origin)
-    return turns
-
-
-def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
-    """Raises ConfigError for a recorded conversation in which no message of the user gets an answer."""
-    turns = tuple(turns)
     if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
         cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
         raise ConfigError.at(what, origin, cure)
+    return turns
 
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
@@ -161,16 +155,14 @@ class CaseReader:
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
                 runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))),
-                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))),
+                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))) if keys.flaky else None,
                 origin=origin,
             )
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return None
 
-    def _quarantine(self, keys: FlakyKeys | None, origin: Origin) -> Quarantine | None:
-        if keys is None:
-            return None
+    def _quarantine(self, keys: FlakyKeys, origin: Origin) -> Quarantine:
         days = (keys.until - datetime.now(UTC).date()).days
         if days > LONGEST:
             what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"

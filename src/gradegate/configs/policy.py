@@ -39,7 +39,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
-        sentinels=_sentinels(gate.sentinels, desk),
+        sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
         preset=Note(f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")) if gate.preset else None,
     )
     if isinstance(gate.errors, str):
@@ -47,9 +47,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
-def _sentinels(written: str | SentinelKeys | None, desk: Desk) -> SentinelFile | None:
-    if written is None:
-        return None
+def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
     keys = SentinelKeys(file=written) if isinstance(written, str) else written
     source, origin = desk.source, desk.line("gate", "sentinels")
     try:
@@ -95,7 +93,10 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
         if not isinstance(item, Mapping):
             desk.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
         elif keys := desk.check(DerivedKeys, item, item, desk.file):
-            if misnamed := _misnamed(keys.name, names):
+            misnamed = f"two derived metrics are called `{keys.name}`" if keys.name in names else ""
+            if keys.name == COUNT:
+                misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
+            if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
                 desk.say(misnamed, origin, "give it another name")
             try:
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
@@ -104,11 +105,3 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
             except ConfigError as e:
                 desk.mistakes += e.mistakes
             names.append(keys.name)
-
-
-def _misnamed(name: str, before: Sequence[str]) -> str:
-    if not name.strip():
-        return "a derived metric has no name"
-    if name == COUNT:
-        return f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
-    return f"two derived metrics are called `{name}`" if name in before else ""

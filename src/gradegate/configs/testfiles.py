@@ -190,11 +190,9 @@ SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
 def tests_in(reference: str, source: Source, origin: Origin, config: Any = None) -> Iterator[tuple[Any, str, Any]]:  # noqa: PT028 - no test
-    """Each test of the files that a path or pattern matches: (test, file, the document it is in).
+    """Each test of the files that a path or pattern matches: (test, file, the document it is in). Raises ConfigError.
 
     ``config`` is what a function that makes tests is called with.
-
-    Raises ConfigError.
     """
     if reference.startswith(("huggingface://", "http://", "https://")):
         raise ConfigError.at(f"`{reference}` is not fetched", origin, "download the tests into the repository")
@@ -206,11 +204,10 @@ def tests_in(reference: str, source: Source, origin: Origin, config: Any = None)
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
             raise ConfigError.at(f"`{reference}` is a kind of file that gradegate does not read", origin, cure)
-        empty = True
+        test = None
         for test in _read(path, source, origin):
-            empty = False
             yield test
-        if empty:
+        if test is None:
             what = "the file holds no tests, so nothing would be checked"
             raise ConfigError.at(what, Origin(source.workspace.name(path), 1), "add some, or take the file out of `tests`")
 

@@ -142,7 +142,9 @@ class _Reader:
     def _written(self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
-            item, config = _generator(item)  # noqa: PLW2901 - what it stands for
+            config = None
+            if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
+                config, item = item.get("config"), str(item["path"])  # noqa: PLW2901 - a function that makes tests
             if not isinstance(item, str):
                 yield item, file, file == self.desk.file
                 continue
@@ -231,13 +233,6 @@ class _Reader:
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
             quarantine=case.quarantine or base.quarantine,
         )
-
-
-def _generator(item: Any) -> tuple[Any, Any]:
-    """The reference of ``{path, config}`` and the config; of anything else itself."""
-    if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
-        return str(item["path"]), item.get("config")
-    return item, None
 
 
 DIALECTS.register("promptfoo")(Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read))

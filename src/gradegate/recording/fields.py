@@ -129,11 +129,6 @@ def call_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**call, "function": {**call["function"], "name": call["function"]["name"].strip()}}
 
 
-def call(identity: Any, name: str, arguments: Any) -> Mapping[str, Any]:
-    """One call in OpenAI's form, of its parts."""
-    return call_of({"id": identity, "name": name, "arguments": arguments})
-
-
 def called(call: Mapping[str, Any]) -> tuple[str, str]:
     """What tells two calls apart: the name, and the arguments as JSON, whichever way they are written."""
     function = call["function"]

@@ -180,16 +180,13 @@ def unasked(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
 
 def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     """Where the prompt begins, and where the answer to it does."""
-    asked = [(it.role, _plain(it.content)) for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
-    if asked and [(turn.role, _plain(turn.content)) for turn in said[: len(asked)]] == asked:
+    asked = [it for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
+    # Texts are compared without blanks, which may be what parts are joined by.
+    own, others = ([(it.role, "".join(it.content.split())) for it in turns] for turns in (asked, said[: len(asked)]))
+    if own and own == others:
         return 0, len(asked)
     first = next((number for number, turn in enumerate(said) if turn.role == "user"), -1)
     return max(first, 0), first + 1
-
-
-def _plain(text: str) -> str:
-    """Without blanks, which may be what parts are joined by."""
-    return "".join(text.split())
 
 
 def calls(said: Iterable[Turn]) -> Iterator[Mapping[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.bounds import TooMuch
 from gradegate.files.document import Map
-from gradegate.files.workspace import Workspace
+from gradegate.files.workspace import Workspace, searched
 from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
 from gradegate.values.settings import Settings
@@ -73,21 +72,15 @@ def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
     """
     path = Path(os.path.abspath(settings.cwd / written))  # noqa: PTH100  # links stay as they are
     inside = path.is_relative_to(settings.cwd.absolute())
-    folder = Path(*path.parts[: len(path.parts) - _magic(path)])
+    folder = searched(path)
     around = settings.cwd if inside else folder.parent
     workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environment)
     try:
-        found = workspace.glob(str(path), folder.parent, Origin(written)) if _magic(path) else [path]
+        found = [path] if folder == path else workspace.glob(str(path), folder.parent, Origin(written))
         return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}
     except ConfigError as e:
         cure = "name the file that the application's job wrote"
         raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
-
-
-def _magic(path: Path) -> int:
-    """How many parts of a path, counted from its end, a pattern has."""
-    first = next((number for number, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
-    return len(path.parts) - first
 
 
 def _shape(file: File) -> Shape:
