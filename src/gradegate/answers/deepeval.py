@@ -14,7 +14,7 @@ from gradegate.asking.toolcalls import CALLS
 from gradegate.configs import goldens
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.values.conversation import Turn
 
@@ -60,7 +60,7 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
         called = _calls(raw, origin)
         told = {} if called is None else {CALLS: list(called)}
         documents = fields.texts(turn.get("retrieval_context"), "retrieval_context", origin)
-        for said in messages.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
+        for said in fields.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
             own = told if said.role == "assistant" else {}
             yield replace(said, retrieval_context=documents, metadata=own)
 

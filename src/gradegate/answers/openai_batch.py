@@ -16,7 +16,7 @@ from gradegate.asking.shape import NoOutput
 from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
 _OK = 200
@@ -69,7 +69,7 @@ def _untold(body: Mapping[str, Any], origin: Origin) -> str:
         strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
         return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
     try:
-        messages.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
+        fields.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
     except ConfigError as e:
         return e.mistakes[0].what
     return ""

@@ -71,8 +71,7 @@ class RunKeys(_Keys):
 
 def dotted(path: Iterable[str | int]) -> str:
     """``evaluations[0].metrics[0].metric_args.n_runs``."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
@@ -171,10 +170,7 @@ class MetricAssertion:
 
     def of(self, row: RowKeys) -> Assertion:
         """The assertion of one row."""
-        field_of_row = self.entry.value
-        if not field_of_row:
-            return self.assertion
-        return replace(self.assertion, value=Verbatim(getattr(row, field_of_row)))
+        return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value))) if self.entry.value else self.assertion
 
 
 @dataclass
