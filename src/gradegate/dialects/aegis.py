@@ -40,8 +40,13 @@ class _Reader:
         self._keys = keys
         self._mistakes: list[Mistake] = []
         self._metrics = MetricReader(source.content, source.file, {})
-        # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug
-        by_name = {name: self._grader(name) for name in self._keys.graders}
+        # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug.
+        by_name: dict[str, Graders] = {}
+        for name, written in keys.graders.items():
+            try:
+                by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
+            except ConfigError as e:
+                self._mistakes += e.mistakes
         kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
         self._metrics.graders = {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
 
@@ -112,13 +117,6 @@ class _Reader:
                 output=row.output or "",
                 origin=self._metrics.at(path),
             )
-
-    def _grader(self, name: str) -> Graders:
-        try:
-            return specs.graders(self._keys.graders[name], self._source, self._metrics.at(("graders", name)))
-        except ConfigError as e:
-            self._mistakes += e.mistakes
-            return {}
 
 
 DIALECTS.register("aegis")(Dialect("aegis", "the body of an Aegis custom run", recognises, read))

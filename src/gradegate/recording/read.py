@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -105,28 +106,26 @@ def _shape(file: File) -> Shape:
 def _rows(raw: bytes, name: str) -> Rows:
     """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
     first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
-    rows: Rows = document.read_lines(raw, name) if first.startswith(b"{") and first.endswith(b"}") else _items(raw, name)
+    try:
+        if first.startswith(b"{") and first.endswith(b"}"):
+            content: Any = document.read_lines(raw, name)
+        else:
+            text = raw.decode("utf-8-sig")
+            content = document.read_json(text, name) if text.strip() else []
+    except UnicodeDecodeError as e:
+        raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
+    rows: Rows = content if isinstance(content, list) else [content]
+    wrong = next((row for row in rows if not isinstance(row, Map)), None)
+    if wrong is not None:
+        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
+        raise ConfigError.at(what, Origin(name), _FORM)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
     odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
     if odd:
         raise ConfigError(*odd)
-    return rows
-
-
-def _items(raw: bytes, name: str) -> Rows:
-    try:
-        text = raw.decode("utf-8-sig")
-        content = document.read_json(text, name) if text.strip() else []
-    except UnicodeDecodeError as e:
-        raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
-    except TooMuch as e:
-        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
-    rows = content if isinstance(content, list) else [content]
-    wrong = next((row for row in rows if not isinstance(row, Map)), None)
-    if wrong is not None:
-        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
-        raise ConfigError.at(what, Origin(name), _FORM)
     return rows
 
 
