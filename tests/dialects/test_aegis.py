@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.asking.provider import serving
-from gradegate.configs.aegis_assertions import SHORTNAMES, UNSUPPORTED
+from gradegate.configs.aegis import SHORTNAMES, UNSUPPORTED
 from gradegate.configs.dialect import DIALECTS
 from gradegate.grading.grader import GRADERS
 from gradegate.values.suite import ProviderSpec

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.asking.content import CALLS
 from gradegate.errors import ConfigError, Origin
-from gradegate.recording.messages import RESULTS, answering, turns
+from gradegate.recording.fields import RESULTS, answering, turns
 from support.each import each, table
 
 HERE = Origin("answers.jsonl", 1)

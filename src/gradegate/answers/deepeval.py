@@ -14,10 +14,11 @@ from gradegate.asking.content import CALLS
 from gradegate.configs import goldens
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.values.conversation import Turn
 
+_GIVEN = ("input_parameters", "inputParameters", "args")
 _CALLED = ("tools_called", "toolsCalled", "mcp_tools_called", "mcpToolsCalled")
 
 
@@ -59,7 +60,7 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
         called = _calls(raw, origin)
         told = {} if called is None else {CALLS: list(called)}
         documents = fields.texts(turn.get("retrieval_context"), "retrieval_context", origin)
-        for said in messages.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
+        for said in fields.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
             own = told if said.role == "assistant" else {}
             yield replace(said, retrieval_context=documents, metadata=own)
 
@@ -68,14 +69,11 @@ def _calls(written: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None
     """DeepEval's ``ToolCall``, a name with ``input_parameters``, and its ``MCPToolCall``; None where neither is there."""
     about = fields.mapping(written)
     lists = [about[key] for key in _CALLED if about.get(key) is not None]
-    calls = [it for value in lists for it in (value if isinstance(value, list) else [value])]
-    return fields.tool_calls(list(map(_call, calls)), origin) if lists else None
-
-
-def _call(written: Any) -> Mapping[str, Any]:
-    about = fields.mapping(written)
-    given = (about[key] for key in ("input_parameters", "inputParameters", "args") if about.get(key) is not None)
-    return {"name": about.get("name"), "arguments": next(given, {})}
+    calls = list[Mapping[str, Any]]()
+    for call in (fields.mapping(it) for value in lists for it in (value if isinstance(value, list) else [value])):
+        given = (call[key] for key in _GIVEN if call.get(key) is not None)
+        calls.append({"name": call.get("name"), "arguments": next(given, {})})
+    return fields.tool_calls(calls, origin) if lists else None
 
 
 SHAPES.register("deepeval")(Shape("deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
 _ANSWERED = frozenset({"output", "messages", "tool_calls"})
@@ -68,7 +68,7 @@ def _answer(row: Map, origin: Origin) -> Answer:
         first, *others = mistakes(e, row, origin.file, (), LineKeys)
         more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
         raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
-    said, calls = messages.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
+    said, calls = fields.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
     answered = calls or any(turn.role == "assistant" for turn in said)
     if keys.output is None and not keys.error and not answered:
         what = "the line has neither `output` nor `error`"

@@ -15,7 +15,7 @@ from gradegate.asking.content import uniform
 from gradegate.asking.shape import NoOutput
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
 _OK = 200
@@ -68,7 +68,7 @@ def _untold(body: Mapping[str, Any], origin: Origin) -> str:
         strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
         return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
     try:
-        messages.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
+        fields.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
     except ConfigError as e:
         return e.mistakes[0].what
     return ""
@@ -76,10 +76,8 @@ def _untold(body: Mapping[str, Any], origin: Origin) -> str:
 
 def _error(value: Any) -> str:
     """What an error object says; empty where there is none."""
-    if not value:
-        return ""
     about = fields.mapping(value)
-    return str(about.get("message") or about.get("code") or value)
+    return str(about.get("message") or about.get("code") or value or "")
 
 
 SHAPES.register("openai-batch")(Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read))

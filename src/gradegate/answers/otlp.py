@@ -45,13 +45,11 @@ _Place = tuple[str, str]  # the trace, and the span's id, which is unique there
 
 
 class _Message(NamedTuple):
-    """What the model was told, or said; ``strange`` is what of it might be a call and is not known."""
-
     role: str
     text: str
     calls: list[Mapping[str, Any]]
     finish_reason: str
-    strange: str
+    strange: str  # what of it might be a call and is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,7 @@ def recognises(row: Map) -> bool:
 
 
 def read(files: Sequence[File]) -> list[Answer]:
-    """An answer for each group of spans that says anything; other spans, such as those of HTTP, are left out.
-
-    Raises ConfigError.
-    """
+    """An answer for each group of spans that says anything; others, such as those of HTTP, are left out. Raises ConfigError."""
     spans = _spans(files)
     cases, above = _cases(spans)
     groups: dict[tuple[str, str], list[_Span]] = {}
@@ -104,10 +99,11 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
     spans: dict[_Place, _Span] = {}
     mistakes: list[Mistake] = []
     for file in files:
-        for scope in _inner(_inner(file.rows, "resourceSpans"), "scopeSpans"):
-            for written in fields.listed(scope.get("spans")):
-                if not isinstance(written, Map):
-                    continue
+        level: Iterable[Any] = file.rows
+        for key in ("resourceSpans", "scopeSpans", "spans"):
+            level = [item for owner in map(fields.mapping, level) for item in fields.listed(owner.get(key))]
+        for written in level:
+            if isinstance(written, Map):
                 span = _span(written, file.name, f"without an id: {len(spans)}")
                 first = spans.setdefault(span.place, span)
                 if first != span:
@@ -116,10 +112,6 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
     if mistakes:
         raise ConfigError(*mistakes)
     return spans
-
-
-def _inner(owners: Iterable[Mapping[str, Any]], key: str) -> Iterator[Mapping[str, Any]]:
-    return (fields.mapping(item) for owner in owners for item in fields.listed(owner.get(key)))
 
 
 def _cases(spans: Mapping[_Place, _Span]) -> tuple[dict[_Place, str], set[_Place]]:
@@ -183,11 +175,8 @@ def _calls(spans: Sequence[_Span]) -> tuple[Mapping[str, Any], ...]:
     asked = [call for span in spans for call in span.calls]
     names = {call["function"]["name"] for call in asked}
     ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
-    known = {}  # by what a call is known by where several spans tell of it
-    for call in (*asked, *ran):
-        name, arguments = fields.called(call)
-        known[(call["id"], name) if call["id"] else ("", name, arguments)] = call
-    return tuple(known.values())
+    told = [(*fields.called(call), call) for call in (*asked, *ran)]  # several spans may tell of one call
+    return tuple({(it["id"], name) if it["id"] else ("", name, arguments): it for name, arguments, it in told}.values())
 
 
 def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float | None:
@@ -246,7 +235,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         question=asked[-1] if asked else fields.as_text(attributes.get("input.value")) or "",
         output=answered[-1] if answered else fields.as_text(attributes.get("output.value")) or "",
         calls=[call for message in (*told[last + 1 :], *said) for call in message.calls],
-        run=fields.call(attributes.get("gen_ai.tool.call.id"), tool, given) if tool else None,
+        run=fields.call_of({"id": attributes.get("gen_ai.tool.call.id"), "name": tool, "arguments": given}) if tool else None,
         speaks=bool(said),
         finish_reason=str(next(iter((*reasons, *own_reasons)), "") or attributes.get("llm.finish_reason") or ""),
         failure=str(status.get("message") or "the span failed") if status.get("code") in _FAILED else "",
@@ -262,8 +251,7 @@ def _untold(attributes: Mapping[str, Any], tool: str, said: Sequence[_Message]) 
         return "a span runs a tool, and does not name it"
     if attributes.get(_SAID) is not None and _list(attributes[_SAID]) is None:
         return f"`{_SAID}` of a span cannot be read"
-    foreign = "" if tool or said else next(filter(_TELLS.match, attributes), "")
-    if foreign:
+    if foreign := "" if tool or said else next(filter(_TELLS.match, attributes), ""):
         return f"`{excerpt(foreign, 60)}` of a span tells of a tool, and is of no convention that is read"
     strange = next((message.strange for message in said if message.strange), "")
     return f"a message of a span has {strange}" if strange else ""
@@ -276,11 +264,11 @@ def _attributes(pairs: Any) -> dict[str, Any]:
 def _value(written: Any) -> Any:
     """The value of an ``AnyValue``."""
     kind, value = next(iter(fields.mapping(written).items()), ("", None))
-    if kind == "intValue":
-        return _whole(value)
     if kind == "arrayValue":
         return [_value(item) for item in fields.listed(fields.mapping(value).get("values"))]
-    return _attributes(fields.mapping(value).get("values")) if kind == "kvlistValue" else value
+    if kind == "kvlistValue":
+        return _attributes(fields.mapping(value).get("values"))
+    return _whole(value) if kind == "intValue" else value
 
 
 def _whole(value: Any) -> int:
@@ -308,7 +296,7 @@ def _message(message: Mapping[str, Any]) -> _Message:
     return _Message(
         role=role,
         text="".join(it["content"] for it in parts if it.get("type") == "text" and isinstance(it.get("content"), str)),
-        calls=[fields.call(it.get("id"), it["name"], it.get("arguments")) for it in calls],
+        calls=[fields.call_of({key: it.get(key) for key in ("id", "name", "arguments")}) for it in calls],
         finish_reason=finish_reason,
         strange=strange or ("" if isinstance(message.get("parts"), list) else "no parts"),
     )

@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
 from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, File, Question, Rows, Shape
+from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 
 _ERROR = 2  # `failureReason`: the provider failed; of an assertion that failed, `error` is the reason
 
@@ -24,11 +24,8 @@ def recognises(row: Map) -> bool:
 
 def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each result. Raises ConfigError."""
-
-    def results(rows: Rows) -> list[Map]:
-        return [row for own in rows for row in (own["results"]["results"] if _is_evaluation(own) else [own])]
-
-    return fields.each([File(file.name, results(file.rows)) for file in files], _answer)
+    results = [[row for own in it.rows for row in (own["results"]["results"] if _is_evaluation(own) else [own])] for it in files]
+    return fields.each(map(File, (file.name for file in files), results), _answer)
 
 
 def _is_evaluation(row: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
-from gradegate.recording import fields, messages
+from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.values.conversation import Turn
 
@@ -31,7 +31,7 @@ def _answer(row: Map, origin: Origin) -> Answer:
     asked, response = row.get("user_input"), row.get("response")
     said: tuple[Turn, ...] = ()
     if isinstance(asked, list):
-        said = messages.turns(list(_messages(asked, origin)), origin)
+        said = fields.turns(list(_messages(asked, origin)), origin)
         asked = next((turn.content for turn in said if turn.role == "user"), None)
     if not isinstance(asked, str):
         raise ConfigError.at("`user_input` is neither a text nor a list of messages", origin, "give the question")

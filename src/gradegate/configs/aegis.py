@@ -1,19 +1,22 @@
-"""The payloads of Aegis's API: the body of a custom run as it is sent, and the run object that comes back.
+"""The payloads of Aegis's API: the body of a custom run, whose metrics become assertions, and the run object that comes back.
 
 API: https://docs.aegisevals.ai/docs/api/evaluations/runs/create-run/create-custom-run
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.configs.keys import wrong_value
-from gradegate.errors import Mistake, Origin
-from gradegate.files.document import line_of
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.document import line_of, table
+from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
+from gradegate.values.suite import Assertion, Graders, Note, Verbatim
 
 FULL = 100  # the scale of thresholds and results
 Threshold = Annotated[int, Field(strict=True, ge=0, le=FULL)] | None
@@ -68,8 +71,7 @@ class RunKeys(_Keys):
 
 def dotted(path: Iterable[str | int]) -> str:
     """``evaluations[0].metrics[0].metric_args.n_runs``."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
@@ -147,3 +149,135 @@ class Run(BaseModel):
     finished_at: str | None
     is_gte_threshold: bool | None
     evaluations: list[Evaluation]
+
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAssertion:
+    """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
+
+    shortname: str
+    entry: Shortname
+    assertion: Assertion
+
+    def lacks(self, row: RowKeys) -> list[str]:
+        """The fields that it needs and a row does not have; an empty output is an answer all the same."""
+        given = {name: getattr(row, name) for name in self.entry.needs}
+        texts = {name: value if isinstance(value, list) else [value or ""] for name, value in given.items() if value is not None}
+        return [name for name in given if name not in texts or (name != "output" and not any(text.strip() for text in texts[name]))]
+
+    def of(self, row: RowKeys) -> Assertion:
+        """The assertion of one row."""
+        return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value))) if self.entry.value else self.assertion
+
+
+@dataclass
+class MetricReader:
+    """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
+
+    content: Any
+    file: str
+    graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
+    notes: list[Note] = field(default_factory=list)
+
+    def at(self, path: Sequence[str | int]) -> Origin:
+        """The line of a path."""
+        return Origin(self.file, line_of(self.content, path))
+
+    def assertion(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> MetricAssertion:
+        """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
+        entry, origin, where = SHORTNAMES.get(keys.metric), self.at(path), dotted(path)
+        if keys.metric in UNSUPPORTED:
+            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[keys.metric]}"
+            raise ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
+        if entry is None:
+            near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
+            raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
+        if GRADERS.find(entry.assertion) is None:
+            what = f"`{keys.metric}` is judged by `{entry.assertion}`, which this gradegate does not have"
+            raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
+        options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
+        value, model = options.pop("value", None), keys.model_slug or slug or ""
+        limit = next((level for level in (keys.threshold, threshold, entry.threshold) if level is not None), None)
+        if limit is None:
+            what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
+            raise ConfigError.at(what, origin, "give a `threshold`")
+        assertion = Assertion(
+            type=entry.assertion,
+            value=value,
+            threshold=limit / FULL,
+            metric="" if keys.metric == entry.assertion else keys.metric,
+            graders=self.graders.get(model, self.graders[""]),
+            config=options,
+            model_slug=model,
+            origin=origin,
+        )
+        return MetricAssertion(keys.metric, entry, assertion)
+
+    def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
+        arguments = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
+        options = {entry.args[name]: value for name, value in arguments.items() if name in entry.args}
+        mistakes = []
+        for name in keys.metric_args or {}:
+            if name not in entry.args:
+                what, cure = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
+                if name in entry.lacks:
+                    what = f"{what} here, where `{entry.assertion}` judges it"
+                else:
+                    cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
+                mistakes.append(Mistake(what, self.at((*path, name)), cure))
+        for name in entry.required:
+            if name not in arguments:
+                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
+                mistakes.append(Mistake(what, self.at(path), "add it"))
+        if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
+            raise ConfigError(*mistakes)
+        if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
+            text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
+            self.notes.append(Note(text, self.at(path)))
+        return options
+
+    def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
+        """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
+        kind: Any = GRADERS.find(entry.assertion)
+        try:
+            kind(**options)
+        except ValidationError as e:
+            arguments = {ours: name for name, ours in entry.args.items()}
+            # What no argument sets comes from the row.
+            details = e.errors(include_url=False)
+            errors = [detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments]
+            for detail in errors:
+                first, rest = detail["loc"][:1], detail["loc"][1:]
+                detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
+            return mistakes(errors, self.content, self.file, path)
+        return []
+
+
+# --- metrics by their shortnames: https://docs.aegisevals.ai/docs/metrics -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shortname:
+    """How a shortname is judged here, by the assertion that means the same.
+
+    ``threshold`` is Aegis's default, None where none is documented.
+    """
+
+    assertion: str
+    needs: tuple[str, ...]  # fields that every row must have
+    threshold: int | None = None
+    args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
+    lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
+    required: tuple[str, ...] = ()  # arguments without which it judges nothing
+    value: str = ""  # the field of a row that becomes the assertion's value
+    variables: Mapping[str, str] = field(default_factory=dict)  # variable that our grader reads -> field of a row
+    always: Mapping[str, Any] = field(default_factory=dict)  # options that are set whatever the payload says
+    bounds: bool = False  # without min_count or max_count it can never fail
+
+
+_TABLE = table("configs", "aegis.yaml")
+SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
+UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]

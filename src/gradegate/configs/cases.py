@@ -1,21 +1,127 @@
-"""One test with its assertions, as a config or a file of tests writes it."""
+"""One test with its assertions and turns, as a config or a file of tests writes it; a conversation is checked before anything is asked."""
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from gradegate.configs import scripts, specs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gradegate.access.hiding import excerpt
+from gradegate.asking.content import CALLS, uniform
+from gradegate.configs import idle, scripts, specs
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
-from gradegate.configs.turns import read_turns
+from gradegate.configs.dialect import Source
+from gradegate.configs.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.files.document import line_of
 from gradegate.files.kinds import is_code
+from gradegate.grading.grader import GRADERS
 from gradegate.processes.pool import INSTEAD, program
-from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Quarantine, Verbatim
+from gradegate.registry import near
+from gradegate.values.conversation import Image, Turn, exchanges
+from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Note, Quarantine, Verbatim
+
+
+class ImageKeys(BaseModel):
+    """An image among documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    image: str
+
+
+def _listed(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+class TurnKeys(BaseModel):
+    """One turn as written."""
+
+    model_config = ConfigDict(extra="forbid")
+    place: ClassVar = "turn"  # as wrongkeys.py calls it
+
+    role: Literal["user", "assistant"]
+    content: str
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
+    images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+_TURNS = TypeAdapter(list[TurnKeys])
+
+
+def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
+    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
+
+    A conversation with answers of the assistant is recorded, and must hold one complete exchange.
+    """
+    file = origin.file
+    if isinstance(written, str):
+        content = source.workspace.read(written, source.folder, origin)
+        file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
+        written = document.read_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        if isinstance(written, dict) and isinstance(written.get("turns"), list):
+            written = written["turns"]
+    if not written:
+        raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
+    try:
+        keys = _TURNS.validate_python(written)
+    except ValidationError as e:
+        raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
+    turns = tuple(_turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True))
+    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
+        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
+        raise ConfigError.at(what, origin, cure)
+    return turns
+
+
+def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
+    written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
+    documents = tuple(
+        Image(load_image(item.image, source, origin)) if isinstance(item, ImageKeys) else Image(item) if is_data(item) else item
+        for item in written
+    )
+    pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
+    if keys.role == "user" and keys.tool_calls:
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, "give them with the turn of the assistant that called")
+    if keys.tool_calls is None:
+        return Turn(keys.role, keys.content, documents, pictures)
+    calls = [uniform(call) for call in keys.tool_calls]
+    said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
+    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
+
+
+# --- images -------------------------------------------------------------------------------------------------------------
+
+
+# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
+TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
+
+
+def is_data(text: str) -> bool:
+    """Whether the text is an image as data URI."""
+    return text.startswith("data:") and _DATA.fullmatch(text) is not None
+
+
+def load_image(reference: str, source: Source, origin: Origin) -> str:
+    """A data URI or a URL as it is; the file of the workspace that a path leads to, as data URI. Raises ConfigError."""
+    if reference.startswith(("https://", "http://")) or is_data(reference):
+        return reference
+    suffix = "." + reference.rpartition(".")[2].lower()
+    if reference.startswith("data:") or suffix not in TYPES:
+        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
+        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
+    content = source.workspace.read(reference, source.folder, origin)
+    return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
+
 
 LONGEST = 90  # days of a quarantine
 
@@ -49,16 +155,14 @@ class CaseReader:
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
                 runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))),
-                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))),
+                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))) if keys.flaky else None,
                 origin=origin,
             )
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return None
 
-    def _quarantine(self, keys: FlakyKeys | None, origin: Origin) -> Quarantine | None:
-        if keys is None:
-            return None
+    def _quarantine(self, keys: FlakyKeys, origin: Origin) -> Quarantine:
         days = (keys.until - datetime.now(UTC).date()).days
         if days > LONGEST:
             what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
@@ -175,3 +279,27 @@ class CaseReader:
         if isinstance(written, list):
             return [self._rubric_prompt(value, origin) for value in written]
         return written
+
+
+_SET = "assert-set"
+
+
+def template_notes(templates: Any, file: str) -> Iterator[Note]:
+    """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
+    for name, written in templates.items() if isinstance(templates, Mapping) else ():
+        if isinstance(written, Mapping) and "$ref" not in written:
+            line = Origin(file, line_of(templates, [name]))
+            for wrong in _wrong_template(written, file):
+                yield Note(f"the assertion template `{name}` cannot be used: {wrong}", line)
+
+
+def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
+    try:
+        keys = AssertionKeys.model_validate(idle.kept(AssertionKeys, written, file, []))
+    except ValidationError as e:
+        yield from (f"{mistake.what} ({mistake.cure})" for mistake in mistakes(e, written, file, (), AssertionKeys))
+        return
+    base = keys.type.removeprefix("not-")
+    if base != _SET and GRADERS.find(base) is None:
+        meant = near(base, GRADERS.names())
+        yield f"there is no assertion type `{keys.type}`" + (f' (did you mean "{meant}"?)' if meant else "")

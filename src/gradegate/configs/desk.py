@@ -53,7 +53,9 @@ class Desk:
         try:
             return model.model_validate(value)
         except ValidationError as e:
-            value = _without_nothing(value, e)
+            for detail in e.errors(include_url=False):  # of which null is no value, but a threshold that is meant
+                if detail["input"] is None and detail["type"] != "empty":
+                    value = _without(value, [step for step in detail["loc"] if isinstance(step, str)])
         try:
             return model.model_validate(value)
         except ValidationError as e:
@@ -85,15 +87,6 @@ class Desk:
         except ConfigError as e:
             self.mistakes += e.mistakes
             return ()
-
-
-def _without_nothing(value: Mapping[str, Any], error: ValidationError) -> Mapping[str, Any]:
-    """The value without those of its keys of which the error says that null is no value for them."""
-    for detail in error.errors(include_url=False):
-        path = [step for step in detail["loc"] if isinstance(step, str)]
-        if detail["input"] is None and detail["type"] != "empty":  # a threshold that is meant is not passed over
-            value = _without(value, path)
-    return value
 
 
 def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:

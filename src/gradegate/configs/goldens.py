@@ -28,19 +28,20 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def are_goldens(rows: Any) -> bool:
     """Whether these are rows of a DeepEval dataset, and no tests of promptfoo."""
-    return isinstance(rows, list) and bool(rows) and all(isinstance(row, Mapping) and _is_golden(row) for row in rows)
+    if not isinstance(rows, list) or not rows:
+        return False
+    for row in rows:
+        keys = {_snake(key) for key in row} if isinstance(row, Mapping) else set()
+        single = "input" in keys and keys & _WRITTEN - {"input"}
+        strange = keys & _OTHERS or any(key.startswith("__") for key in keys)
+        if strange or not (single or {"scenario", "turns"} <= keys):
+            return False
+    return True
 
 
 def are_complete(rows: Any) -> bool:
     """Whether these are rows with every column that DeepEval writes: a CSV file may have some of them by chance."""
     return are_goldens(rows) and all({"scenario", "turns"} <= set(row) or set(row) >= _WRITTEN for row in rows)
-
-
-def _is_golden(row: Mapping[str, Any]) -> bool:
-    keys = {_snake(key) for key in row}
-    single = "input" in keys and bool(keys & _WRITTEN - {"input"})
-    strange = keys & _OTHERS or any(key.startswith("__") for key in keys)
-    return not strange and (single or {"scenario", "turns"} <= keys)
 
 
 def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[document.Map]:

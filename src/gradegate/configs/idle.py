@@ -104,12 +104,11 @@ def notes(idle: Iterable[Idle]) -> list[Note]:
     files: dict[str, list[Idle]] = {}
     for item in idle:
         files.setdefault(item.origin.file, []).append(item)
-    return [_note(items) for items in files.values()]
-
-
-def _note(items: list[Idle]) -> Note:
-    counts = Counter(item.key for item in items)
-    names = [f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()]
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    first = min((item.origin for item in items), key=lambda origin: origin.line)
-    return Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first)
+    said = []
+    for items in files.values():
+        counts = Counter(item.key for item in items)
+        names = [f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()]
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        first = min((item.origin for item in items), key=lambda origin: origin.line)
+        said.append(Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first))
+    return said

@@ -1,15 +1,19 @@
-"""The ``gate`` block: rules, and what errors and changes do."""
+"""What a config makes of grades: the ``gate`` block, and ``derivedMetrics``, which are worked out of others at the end."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from gradegate.configs import scripts
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import LIMITS, PRESETS, GateKeys, RuleKeys, SentinelKeys
+from gradegate.configs.keys import LIMITS, PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
 from gradegate.errors import ConfigError
-from gradegate.files.bounds import MAX_RULES
-from gradegate.values.suite import Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.files.bounds import MAX_DERIVED, MAX_RULES
+from gradegate.texts.formulas import COUNT
+from gradegate.values.suite import DerivedSpec, Limits, Note, Policy, Rule, Select, SentinelFile
 
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:
@@ -35,7 +39,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
-        sentinels=_sentinels(gate.sentinels, desk),
+        sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
         preset=Note(f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")) if gate.preset else None,
     )
     if isinstance(gate.errors, str):
@@ -43,9 +47,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
-def _sentinels(written: str | SentinelKeys | None, desk: Desk) -> SentinelFile | None:
-    if written is None:
-        return None
+def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
     keys = SentinelKeys(file=written) if isinstance(written, str) else written
     source, origin = desk.source, desk.line("gate", "sentinels")
     try:
@@ -79,3 +81,27 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
+
+
+def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
+    """Those without a mistake; mistakes are said at the desk."""
+    names: list[str] = []
+    if len(written) > MAX_DERIVED:
+        desk.say(f"there are more than {MAX_DERIVED} derived metrics", desk.line("derivedMetrics"), "leave some out")
+    for number, item in enumerate(written[:MAX_DERIVED]):
+        origin = desk.line("derivedMetrics", number)
+        if not isinstance(item, Mapping):
+            desk.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
+        elif keys := desk.check(DerivedKeys, item, item, desk.file):
+            misnamed = f"two derived metrics are called `{keys.name}`" if keys.name in names else ""
+            if keys.name == COUNT:
+                misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
+            if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
+                desk.say(misnamed, origin, "give it another name")
+            try:
+                if keys.value.startswith("file://") and not scripts.is_script(keys.value):
+                    raise ConfigError.at(f"`{keys.value}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
+                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin)
+            except ConfigError as e:
+                desk.mistakes += e.mistakes
+            names.append(keys.name)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.httpreply import strings
-from gradegate.configs import csvtests, generators
+from gradegate.configs import scripts, testfiles
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
@@ -56,34 +56,28 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         text = keys.raw if keys.raw is not None else keys.id
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
-        if keys.raw is None and _is_word(text, _WORD) and not _is_path(text):
-            desk.notes.append(_as_text(text, origin))
+        if keys.raw is None and not _is_path(text):
+            desk.notes += _as_text(text, _WORD, origin)
         label = keys.label or keys.display
         for prompt in _prompt(text, origin, desk):
             yield replace(prompt, label=label or prompt.label, config=keys.config or {})
     elif not isinstance(item, str):
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
-        if is_code(item):
-            yield generators.by_file(item, desk.source, origin)
-            return
-        yield from _files(item, origin, desk)
+        yield from [scripts.by_file(item, desk.source, origin)] if is_code(item) else _files(item, origin, desk)
     elif item.startswith("exec:"):
-        yield generators.by_command(item, desk.source, origin)
+        yield scripts.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"gradegate does not fetch or run `{item}`", origin, "put the prompt into the repository")
     else:
-        if _is_word(item, _NAME):
-            desk.notes.append(_as_text(item, origin))
+        desk.notes += _as_text(item, _NAME, origin)
         yield PromptSpec(item, item, origin)
 
 
-def _is_word(text: str, kind: re.Pattern[str]) -> bool:
-    return len(text) <= _LONGEST and kind.fullmatch(text) is not None
-
-
-def _as_text(word: str, origin: Origin) -> Note:
-    return Note(f"the prompt is the word `{word}`, and is sent as text: to name a file, write `file://` or its suffix", origin)
+def _as_text(text: str, kind: re.Pattern[str], origin: Origin) -> list[Note]:
+    """A note for one word that may be meant as the name of a file."""
+    what = f"the prompt is the word `{text}`, and is sent as text: to name a file, write `file://` or its suffix"
+    return [Note(what, origin)] if len(text) <= _LONGEST and kind.fullmatch(text) else []
 
 
 def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -113,13 +107,10 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
 
 
 def _rows(text: str, name: str) -> Iterator[PromptSpec]:
-    """The prompts of a CSV file, as promptfoo reads it: one for each line, or the columns `prompt` and `label`.
-
-    Raises ConfigError.
-    """
+    """The prompts of a CSV file, as promptfoo has it: one a line, or the columns `prompt` and `label`. Raises ConfigError."""
     lines = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if "," in text:
-        rows = list(csvtests.table(text.encode(), name))
+        rows = list(testfiles.csv_table(text.encode(), name))
         if rows and "prompt" not in rows[0]:
             raise ConfigError.at(f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line")
         found = [(row["prompt"].strip(), row.get("label", "").strip(), row.line) for row in rows]

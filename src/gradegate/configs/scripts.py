@@ -1,18 +1,23 @@
-"""Code as configs write it: a snippet, or ``file://checks.js`` and ``file://checks.js:name``, which is read here."""
+"""Code that a config names: snippets and JavaScript files, read here; programs that make prompts, tests or the whole config."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.document import to_json
 from gradegate.files.kinds import is_code
+from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
-from gradegate.processes.pool import FLAG, INSTEAD, program
-from gradegate.processes.program import is_python
+from gradegate.processes.pool import FLAG, INSTEAD, SOURCE, Failed, Place, check, program
+from gradegate.processes.program import argv, is_python
 from gradegate.texts import script, snippet
 from gradegate.texts.script import CodeFile
-from gradegate.values.suite import Code
+from gradegate.values.suite import Code, PromptSpec
 
 ENDINGS = (".js", ".cjs", ".mjs")
 _TYPESCRIPT = (".ts", ".mts", ".cts")
@@ -54,3 +59,63 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
 
 def _suffix(path: str) -> str:
     return PurePosixPath(path.removeprefix("file://").partition(":")[0]).suffix.lower()
+
+
+_ROLE = "target"  # what is asked is no part of judging
+
+
+def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    label = source.workspace.name(found.file.path)
+    if found.file.function or not found.file.is_python:
+        named = f":{found.file.function}" if found.file.function else ""
+        return PromptSpec("", f"{label}{named}", origin, lambda context: pool.call(found, [context], _ROLE, found.file.function))
+    words = ["{python}", str(found.file.path)]
+    return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
+
+
+def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
+    check(f"`{written}`", origin, SOURCE)
+    words = argv(written.removeprefix("exec:"))
+    if not words:
+        raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
+    return PromptSpec("", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words))
+
+
+def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[Mapping[str, Any]]:
+    """The tests that a function returns, or that a module exports. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    try:
+        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True})
+    except Failed as e:
+        raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
+    if not isinstance(made, list) or not made:
+        raise ConfigError.at(f"`{reference}` returned no list of tests", origin, "return a list of dicts")
+    yield from made
+
+
+def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
+    """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
+    instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+    found = program(path.name, workspace, path.parent, origin, instead)
+    try:
+        return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
+    except Failed as e:
+        raise ConfigError.at(f"`{path.name}` makes no config: {e.line}", origin, "correct it") from e
+
+
+def text(made: Any) -> str:
+    """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
+    if isinstance(made, Mapping) and "prompt" in made:
+        if made.get("config"):
+            raise ValueError("it returned a `config`, which is not supported: set it in the provider's config")
+        made = made["prompt"]
+    if not isinstance(made, str | list | Mapping) or not made:
+        raise ValueError("it returned neither text nor messages")
+    return made if isinstance(made, str) else to_json(made)
+
+
+def _printed(place: Place, words: list[str], context: Mapping[str, Any]) -> Any:
+    return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})

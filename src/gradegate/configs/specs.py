@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from gradegate.texts.template import TemplateError, environment, render_env
 from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 
 _OPTIONS = 6  # that a cure names
+_UNFILLED = "the provider's config cannot be filled in"
 _NAMES = ("model", "modelName", "model_name", "modelId", "name", "provider")  # where people look for the name of a model
 TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
 
@@ -141,13 +142,11 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn=drawn)
 
 
-def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> Iterator[Use]:
+def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
     """What an option shows of the environment: each header apart. Raises ConfigError."""
-    if place == "headers" and isinstance(value, Mapping):
-        for name, text in value.items():
-            yield from (Use(variable, f"headers.{name}", HEADER) for variable in sources(text, env, spec.origin))
-    else:
-        yield from (Use(variable, place, TEXT) for variable in sources(value, env, spec.origin))
+    apart = place == "headers" and isinstance(value, Mapping)
+    shows = [(f"headers.{name}", HEADER, text) for name, text in value.items()] if apart else [(place, TEXT, value)]
+    return {Use(variable, where, kind) for where, kind, inner in shows for variable in sources(inner, env, spec.origin)}
 
 
 def literals(written: Mapping[str, str], env: Environment, origin: Origin) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
@@ -161,11 +160,7 @@ def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
     try:
         return frozenset().union(*map(env.sources, environment(value)[0]))
     except TemplateError as e:
-        raise _unfilled(e, origin) from e
-
-
-def _unfilled(error: TemplateError, origin: Origin) -> ConfigError:
-    return ConfigError.at(f"the provider's config cannot be filled in: {error}", origin, "correct the template")
+        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
 
 
 def _filled(value: Any, env: Environment, origin: Origin) -> Any:
@@ -182,7 +177,7 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
                 raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
         return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
     except TemplateError as e:
-        raise _unfilled(e, origin) from e
+        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
 
 
 def _file(written: Any) -> str:

@@ -61,7 +61,7 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
     word = plain(key)
     if cure := _meant(place).get(word):
         return unknown, cure
-    if (place in _LIMITED and is_limit(key)) or (place == "test" and of_a_rule(key)):
+    if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
         nothing = f"`{key}` is not a key of a rule" if place == "rule" else f"`{key}` decides nothing there"
         return nothing, as_rule(key, value, place)
     if asserts(value):
@@ -118,11 +118,6 @@ def _keys_in(value: Any) -> Iterator[str]:
         yield from map(str, item) if isinstance(item, Mapping) else ()
         inner = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
         left += inner if len(left) < _LARGEST else ()
-
-
-def of_a_rule(key: str) -> bool:
-    """Whether a key is nearly one of a rule."""
-    return bool(near(key, _RULES))
 
 
 def as_rule(key: str, value: Any, place: str) -> str:

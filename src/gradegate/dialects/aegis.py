@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
 
 from gradegate.configs import aegis, specs
-from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
-from gradegate.configs.aegis_assertions import MetricAssertion, MetricReader, Path
+from gradegate.configs.aegis import FULL, BlockKeys, MetricAssertion, MetricReader, Path, RowKeys, RunKeys
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.values.suite import KINDS, Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
@@ -41,41 +40,40 @@ class _Reader:
         self._keys = keys
         self._mistakes: list[Mistake] = []
         self._metrics = MetricReader(source.content, source.file, {})
-        self._metrics.graders = self._graders()
+        # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug.
+        by_name: dict[str, Graders] = {}
+        for name, written in keys.graders.items():
+            try:
+                by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
+            except ConfigError as e:
+                self._mistakes += e.mistakes
+        kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
+        self._metrics.graders = {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
 
     def suite(self) -> Suite:
         keys, file, notes = self._keys, self._source.file, self._metrics.notes
         cases = tuple(case for i, block in enumerate(keys.evaluations) for case in self._block(i, block))
+        blocks, at = keys.is_blocking, self._metrics.at
+        rules = [Rule("every row", every_case=True, blocking=blocks, suite=file, origin=at(()))]
+        if keys.threshold is not None:
+            share, origin = keys.threshold / FULL, at(("threshold",))
+            rules.append(Rule("the run", min_score=share, blocking=blocks, by_metric=True, scale=FULL, suite=file, origin=origin))
         if not keys.is_blocking:
             text = "`is_blocking` is not true, so a miss is reported and never fails the check"
-            notes.append(Note(text, self._metrics.at(("is_blocking",))))
+            notes.append(Note(text, at(("is_blocking",))))
         if keys.threshold == 0:
-            notes.append(Note("the run can never fail: its threshold is 0", self._metrics.at(("threshold",))))
+            notes.append(Note("the run can never fail: its threshold is 0", at(("threshold",))))
         return Suite(
             file=file,
             description=keys.alias or "",
             prompts=(PromptSpec("{{ prompt or input }}", origin=Origin(file)),),
             cases=cases,
-            policy=Policy(tuple(self._rules())),
+            policy=Policy(tuple(rules)),
             env=self._source.env,
             about=keys.model_dump(include={"threshold", "model_slug", "is_blocking", "data_collection_id", "alias"}),
             notes=tuple(notes),
             mistakes=tuple(self._mistakes),
         )
-
-    def _rules(self) -> Iterator[Rule]:
-        file, keys, at = self._source.file, self._keys, self._metrics.at
-        yield Rule("every row", every_case=True, blocking=keys.is_blocking, suite=file, origin=at(()))
-        if keys.threshold is not None:
-            yield Rule(
-                "the run",
-                min_score=keys.threshold / FULL,
-                blocking=keys.is_blocking,
-                by_metric=True,
-                scale=FULL,
-                suite=file,
-                origin=at(("threshold",)),
-            )
 
     def _block(self, number: int, block: BlockKeys) -> Iterator[Case]:
         path: Path = ("evaluations", number)
@@ -99,46 +97,26 @@ class _Reader:
             for name in lacking:
                 what = f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
                 self._mistakes.append(Mistake(what, self._metrics.at((*path, name)), "add it"))
-            if not lacking:
-                _place(groups, metric.entry.variables, metric.of(row))
+            if lacking:
+                continue
+            view = metric.entry.variables
+            for variables, assertions in groups:  # the first case whose variables do not contradict those that it reads
+                if all(variables.get(name, field) == field for name, field in view.items()):
+                    variables.update(view)
+                    assertions.append(metric.of(row))
+                    break
+            else:
+                groups.append((dict(view), [metric.of(row)]))
         for view, assertions in groups:
-            variables = {**fields, **{name: fields[field] for name, field in view.items()}}
-            yield self._case(path, row, variables, tuple(assertions))
-
-    def _case(self, path: Path, row: RowKeys, variables: Mapping[str, Any], assertions: tuple[Assertion, ...]) -> Case:
-        _, block, _, number = path
-        several = f"evaluation {int(block) + 1}, " if len(self._keys.evaluations) > 1 else ""
-        return Case(
-            description=f"{several}row {int(number) + 1}",
-            vars=variables,
-            assertions=assertions,
-            options=CaseOptions(expand_vars=False),
-            output=row.output or "",
-            origin=self._metrics.at(path),
-        )
-
-    def _graders(self) -> Mapping[str, Graders]:
-        """The graders by slug; models for embeddings and the like are listed by their kind and serve every slug."""
-        by_name = {name: self._grader(name) for name in self._keys.graders}
-        kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
-        return {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
-
-    def _grader(self, name: str) -> Graders:
-        try:
-            return specs.graders(self._keys.graders[name], self._source, self._metrics.at(("graders", name)))
-        except ConfigError as e:
-            self._mistakes += e.mistakes
-            return {}
-
-
-def _place(groups: list[tuple[dict[str, str], list[Assertion]]], view: Mapping[str, str], assertion: Assertion) -> None:
-    """Put an assertion into the first case whose variables do not contradict those that it reads."""
-    for variables, assertions in groups:
-        if all(variables.get(name, field) == field for name, field in view.items()):
-            variables.update(view)
-            assertions.append(assertion)
-            return
-    groups.append((dict(view), [assertion]))
+            several = f"evaluation {int(path[1]) + 1}, " if len(self._keys.evaluations) > 1 else ""
+            yield Case(
+                description=f"{several}row {int(path[3]) + 1}",
+                vars={**fields, **{name: fields[field] for name, field in view.items()}},
+                assertions=tuple(assertions),
+                options=CaseOptions(expand_vars=False),
+                output=row.output or "",
+                origin=self._metrics.at(path),
+            )
 
 
 DIALECTS.register("aegis")(Dialect("aegis", "the body of an Aegis custom run", recognises, read))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gradegate.configs import goldens
+from gradegate.configs.cases import read_turns
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.testfiles import TABLES
-from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.values.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
 

@@ -64,11 +64,6 @@ class StringKeys(_Keys):
     starts_with: str = ""
     ends_with: str = ""
 
-    @property
-    def given(self) -> list[tuple[str, str]]:
-        """What is compared how."""
-        return [(name, text) for name in type(self).model_fields if (text := getattr(self, name))]
-
 
 class ChoiceKeys(_Keys):
     """A reply of the grader with its score."""
@@ -117,10 +112,8 @@ def recognises(content: Any) -> bool:
 def read(source: Source) -> Suite:
     """A suite with one prompt, one target, and each row of the test data as a case."""
     desk = Desk(source)
-    before = len(desk.mistakes)
     keys = desk.check(PromptYmlKeys, source.content, source.content, desk.file)
-    whole = keys is not None and len(desk.mistakes) == before
-    found = _suite(keys, desk) if keys is not None and whole else Suite(desk.file, env=source.env)
+    found = Suite(desk.file, env=source.env) if keys is None or desk.mistakes else _suite(keys, desk)
     return replace(found, mistakes=tuple(desk.mistakes))
 
 
@@ -189,37 +182,28 @@ def _model(evaluator: EvaluatorKeys) -> str:
 def _assertions(evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: Desk) -> Iterator[Assertion]:
     ways = [way for way in (evaluator.string, evaluator.llm, evaluator.uses) if way]
     if len(ways) != 1:
-        desk.mistakes.append(Mistake("an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators"))
+        desk.say("an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators")
         return
     graders = _served(_model(evaluator), origin) if several else {}
     if evaluator.string:
-        yield from _string(evaluator, origin, desk)
-    elif evaluator.llm:
-        yield _choice(evaluator.name, evaluator.llm, graders, origin)
+        given = {name: text for name, text in evaluator.string if text}
+        for match, text in given.items() if len(given) == 1 else ():
+            yield Assertion("github-models:string", text, metric=evaluator.name, config={"match": match}, origin=origin)
+        if len(given) != 1:
+            cure = "give one of `equals`, `contains`, `startsWith` and `endsWith`"
+            desk.say("a `string` evaluator compares with one text", origin, cure)
+    elif keys := evaluator.llm:
+        messages = [{"role": "system", "content": keys.system_prompt}] if keys.system_prompt else []
+        yield Assertion(
+            "github-models:choice",
+            metric=evaluator.name,
+            rubric_prompt=[*messages, {"role": "user", "content": keys.prompt}],
+            config={"choices": [choice.model_dump() for choice in keys.choices]},
+            graders=graders,
+            origin=origin,
+        )
     else:
         yield Assertion("github-models:built-in", evaluator.uses, metric=evaluator.name, graders=graders, origin=origin)
-
-
-def _string(evaluator: EvaluatorKeys, origin: Origin, desk: Desk) -> Iterator[Assertion]:
-    assert evaluator.string
-    if len(evaluator.string.given) != 1:
-        cure = "give one of `equals`, `contains`, `startsWith` and `endsWith`"
-        desk.mistakes.append(Mistake("a `string` evaluator compares with one text", origin, cure))
-        return
-    ((match, text),) = evaluator.string.given
-    yield Assertion("github-models:string", text, metric=evaluator.name, config={"match": match}, origin=origin)
-
-
-def _choice(name: str, keys: LlmKeys, graders: Graders, origin: Origin) -> Assertion:
-    messages = [{"role": "system", "content": keys.system_prompt}] if keys.system_prompt else []
-    return Assertion(
-        "github-models:choice",
-        metric=name,
-        rubric_prompt=[*messages, {"role": "user", "content": keys.prompt}],
-        config={"choices": [choice.model_dump() for choice in keys.choices]},
-        graders=graders,
-        origin=origin,
-    )
 
 
 DIALECTS.register("prompt.yml")(Dialect("prompt.yml", "a .prompt.yml of GitHub Models", recognises, read))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
-from gradegate.configs import idle, specs, templates
+from gradegate.configs import cases as templates
+from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
-from gradegate.configs.derivation import derived
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
-from gradegate.configs.policy import policy
+from gradegate.configs.policy import derived, policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -62,7 +62,7 @@ class _Reader:
         key = "targets" if "targets" in self.desk.source.content else "providers"
         cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
         rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
-        self.desk.notes += templates.notes(keys.assertion_templates, self.desk.file)
+        self.desk.notes += templates.template_notes(keys.assertion_templates, self.desk.file)
         return Suite(
             file=self.desk.file,
             description=keys.description,
@@ -142,7 +142,9 @@ class _Reader:
     def _written(self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
-            item, config = _generator(item)  # noqa: PLW2901 - what it stands for
+            config = None
+            if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
+                config, item = item.get("config"), str(item["path"])  # noqa: PLW2901 - a function that makes tests
             if not isinstance(item, str):
                 yield item, file, file == self.desk.file
                 continue
@@ -231,13 +233,6 @@ class _Reader:
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
             quarantine=case.quarantine or base.quarantine,
         )
-
-
-def _generator(item: Any) -> tuple[Any, Any]:
-    """The reference of ``{path, config}`` and the config; of anything else itself."""
-    if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
-        return str(item["path"]), item.get("config")
-    return item, None
 
 
 DIALECTS.register("promptfoo")(Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read))

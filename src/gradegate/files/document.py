@@ -127,10 +127,7 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def strict(text: str | bytes) -> Any:
-    """JSON of strangers, in which no key stands twice and which we, who walk through it, can come back from.
-
-    Raises ValueError and RecursionError.
-    """
+    """JSON of strangers, with no key twice, which we, who walk through it, can come back from. Raises ValueError, RecursionError."""
     value = json.loads(text, object_pairs_hook=unique)
     lists, objects = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
     if text.count(lists) + text.count(objects) > DEEPEST:  # type: ignore[arg-type]  # of the kind of the text

@@ -30,9 +30,7 @@ def is_material(path: PurePath) -> bool:
 def holds_credentials(path: PurePath) -> bool:
     """Whether a path, relative to the workspace, is that of a file in which tools keep credentials."""
     *folders, name = path.parts or ("",)
-    if any(folder.lower() in _FOLDERS for folder in (*folders, name)):
-        return True
-    return _FILES.fullmatch(_COPY.sub("", name)) is not None
+    return any(folder.lower() in _FOLDERS for folder in (*folders, name)) or _FILES.fullmatch(_COPY.sub("", name)) is not None
 
 
 def runs_code(provider_id: str) -> bool:

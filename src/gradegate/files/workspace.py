@@ -46,14 +46,10 @@ class Workspace:
     def around(cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
-        candidates = [Path(environment.workspace)] if environment.workspace else []
-        candidates += [folder for folder in config.parents if (folder / ".git").exists()][:1]
-        candidates.append(cwd)
-        for folder in candidates:
-            resolved = folder.resolve()
-            if config.is_relative_to(resolved) and resolved != resolved.parent:
-                return cls(resolved, vouched)
-        return cls(config.parent, vouched)
+        folders = [Path(environment.workspace)] if environment.workspace else []
+        folders += [*[folder for folder in config.parents if (folder / ".git").exists()][:1], cwd]
+        roots = (folder.resolve() for folder in folders)
+        return cls(next((root for root in roots if config.is_relative_to(root) and root != root.parent), config.parent), vouched)
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""

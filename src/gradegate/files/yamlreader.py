@@ -48,12 +48,6 @@ class Map(dict[str, Any]):
         self.lines = lines
         self.places: Mapping[str, int] = _UNCOUNTED
 
-    def place(self, key: str) -> int:
-        """Which of the keys one is, from 0."""
-        if len(self.places) != len(self) or key not in self.places:  # counted once: each of the keys may ask
-            self.places = {name: place for place, name in enumerate(self)}
-        return self.places[key]
-
 
 class Seq(list[Any]):
     """A list with the line it starts at; one right below the keys of a file has those of its first items."""
@@ -71,7 +65,9 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
     line = getattr(document, "line", 0)
     for step in path:
         if isinstance(document, Map) and step in document:
-            position = document.place(str(step))
+            if len(document.places) != len(document) or step not in document.places:  # counted once: each of the keys may ask
+                document.places = {name: place for place, name in enumerate(document)}
+            position = document.places[str(step)]
             if position < len(document.lines):
                 line = document.lines[position]
             document = document[str(step)]

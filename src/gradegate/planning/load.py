@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.access.environment import secrets_in
-from gradegate.configs import generators, testfiles
+from gradegate.configs import scripts, testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
@@ -75,7 +75,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     if path.suffix in testfiles.TABLES:
         content = testfiles.table(raw, name)
     else:
-        content = document.resolved(generators.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
+        content = document.resolved(scripts.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradegate.asking.provider import Provider
-from gradegate.configs import generators
+from gradegate.configs import scripts
 from gradegate.errors import Mistake, Origin, ProviderError
 from gradegate.planning.job import Render
 from gradegate.texts import chat
@@ -38,7 +38,7 @@ class Prompts:
             written, label = prompt.text, provider.spec.label if provider.spec else ""
             if prompt.maker is not None:
                 asked = {"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}
-                written = generators.text(prompt.maker(asked))
+                written = scripts.text(prompt.maker(asked))
             source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:

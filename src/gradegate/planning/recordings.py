@@ -17,9 +17,8 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.plan import plan
 from gradegate.recording.answer import Answer, Question
-from gradegate.recording.fields import called
-from gradegate.recording.messages import answering
-from gradegate.recording.messages import calls as calls_of
+from gradegate.recording.fields import answering, called
+from gradegate.recording.fields import calls as calls_of
 from gradegate.recording.read import read
 from gradegate.registry import suggest
 from gradegate.texts import chat

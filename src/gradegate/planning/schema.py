@@ -97,7 +97,7 @@ def _link(schema: Schema, defs: Schema) -> None:
 
 
 def _turn() -> Schema:
-    """One turn of a conversation, as ``TurnKeys`` of configs/turns.py reads it."""
+    """One turn of a conversation, as ``TurnKeys`` of configs/cases.py reads it."""
     told: Schema = {
         "role": {"enum": ["user", "assistant"], "description": "who speaks"},
         "content": {"type": "string", "description": "what is said; no template"},

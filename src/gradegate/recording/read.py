@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.bounds import TooMuch
 from gradegate.files.document import Map
-from gradegate.files.workspace import Workspace
+from gradegate.files.workspace import Workspace, searched
 from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
 from gradegate.values.settings import Settings
@@ -73,21 +73,15 @@ def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
     """
     path = Path(os.path.abspath(settings.cwd / written))  # noqa: PTH100  # links stay as they are
     inside = path.is_relative_to(settings.cwd.absolute())
-    folder = Path(*path.parts[: len(path.parts) - _magic(path)])
+    folder = searched(path)
     around = settings.cwd if inside else folder.parent
     workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environment)
     try:
-        found = workspace.glob(str(path), folder.parent, Origin(written)) if _magic(path) else [path]
+        found = [path] if folder == path else workspace.glob(str(path), folder.parent, Origin(written))
         return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}
     except ConfigError as e:
         cure = "name the file that the application's job wrote"
         raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
-
-
-def _magic(path: Path) -> int:
-    """How many parts of a path, counted from its end, a pattern has."""
-    first = next((number for number, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
-    return len(path.parts) - first
 
 
 def _shape(file: File) -> Shape:
@@ -112,28 +106,26 @@ def _shape(file: File) -> Shape:
 def _rows(raw: bytes, name: str) -> Rows:
     """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
     first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
-    rows: Rows = document.read_lines(raw, name) if first.startswith(b"{") and first.endswith(b"}") else _items(raw, name)
+    try:
+        if first.startswith(b"{") and first.endswith(b"}"):
+            content: Any = document.read_lines(raw, name)
+        else:
+            text = raw.decode("utf-8-sig")
+            content = document.read_json(text, name) if text.strip() else []
+    except UnicodeDecodeError as e:
+        raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
+    rows: Rows = content if isinstance(content, list) else [content]
+    wrong = next((row for row in rows if not isinstance(row, Map)), None)
+    if wrong is not None:
+        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
+        raise ConfigError.at(what, Origin(name), _FORM)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
     odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
     if odd:
         raise ConfigError(*odd)
-    return rows
-
-
-def _items(raw: bytes, name: str) -> Rows:
-    try:
-        text = raw.decode("utf-8-sig")
-        content = document.read_json(text, name) if text.strip() else []
-    except UnicodeDecodeError as e:
-        raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
-    except TooMuch as e:
-        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
-    rows = content if isinstance(content, list) else [content]
-    wrong = next((row for row in rows if not isinstance(row, Map)), None)
-    if wrong is not None:
-        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
-        raise ConfigError.at(what, Origin(name), _FORM)
     return rows
 
 

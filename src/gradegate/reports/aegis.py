@@ -10,8 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from gradegate.configs.aegis import FULL, Evaluation, Run
-from gradegate.configs.aegis_assertions import SHORTNAMES
+from gradegate.configs.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.results.mapping import encodable, finite, plain
 from gradegate.values.result import Decision, Grade, Outcome, Row

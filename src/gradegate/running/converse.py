@@ -15,7 +15,7 @@ from gradegate.files.document import to_json
 from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
 from gradegate.recording.answer import Answer
-from gradegate.recording.messages import answering, calls, unasked
+from gradegate.recording.fields import answering, calls, unasked
 from gradegate.replies.question import Question
 from gradegate.running import transforms
 from gradegate.texts import chat
