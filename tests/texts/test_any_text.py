@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from gradegate.texts.prompt import fill
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +10,7 @@ from gradegate.processes.evaluate import begin
 from gradegate.texts import patterns, script
 from gradegate.texts.formulas import working
 from gradegate.texts.script import ScriptError
-from gradegate.texts.template import TemplateError, render
+from gradegate.texts.template import TemplateError, fill, render
 from gradegate.texts.transform import parse
 from support.each import table
 

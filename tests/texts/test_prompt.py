@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.texts import engine
-from gradegate.texts.template import TemplateError, asks_for, fill, stays, unknown
+from gradegate.texts.template import TemplateError, asked_by, asks_for, fill, stays, unknown
 from gradegate.values.suite import Verbatim
 from support.each import table
 
