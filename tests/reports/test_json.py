@@ -19,9 +19,7 @@ MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, s
 
 
 def written(decision: Decision) -> str:
-    report = REPORTS.find("json")
-    assert report is not None
-    return report.render(decision, Links()).text
+    return samples.rendered("json", decision, Links())
 
 
 def refuse(word: str) -> None:

@@ -90,7 +90,7 @@ def test_what_was_written_is_read_back(decision):
     assert [turn.metadata for turn in turns] == [turn.metadata for turn in before]  # no part of equality
 
 
-@each("decision", [samples.passed(), samples.blocked(), samples.inconclusive()])
+@each("decision", [samples.passed(), samples.blocked(), samples.inconclusive(), samples.weakened()])
 def test_a_second_writing_is_the_same_to_the_byte(decision):
     first = written(decision)
     assert written(reread(first, "results.json")[0]) == first
