@@ -1,7 +1,5 @@
 """The plans of two checkouts compared: every way to weaken a gate is a finding, and nothing else is."""
 
-from __future__ import annotations
-
 import copy
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Claims are read from what graders keep as evidence, whatever its shape, and lie beside the sentence they are most like."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Which words differ: whole texts in pieces, and nothing for texts that cannot be compared."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

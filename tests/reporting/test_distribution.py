@@ -1,7 +1,5 @@
 """Scores in bins beside their thresholds, and rules as shares."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

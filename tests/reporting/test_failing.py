@@ -1,7 +1,5 @@
 """What a person wants to know first of a failing case."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

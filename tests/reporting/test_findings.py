@@ -1,7 +1,5 @@
 """Every row with something to read is in one list, and the row's outcome decides in which."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.reporting.findings import Effect, finding, sort

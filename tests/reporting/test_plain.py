@@ -1,7 +1,5 @@
 """Any value becomes data that every JSON reader takes, or text that people can read."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Commit, config and tool of a run stand in every report under the same names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess
@@ -11,18 +9,15 @@ from pathlib import Path
 from junitparser import JUnitXml
 
 from gradegate.reporting.account import provenance
-from gradegate.reporting.report import REPORTS
 from gradegate.values.account import Made
-from support import screens
+from support import samples, screens
 
 TITLE = "Answers of the support desk"
 ONE, TWO = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()
 
 
 def rendered(name: str) -> str:
-    report = REPORTS.find(name)
-    assert report is not None
-    return report.render(screens.mixed(), screens.LINKS).text
+    return samples.rendered(name, screens.mixed(), screens.LINKS)
 
 
 def test_one_config_has_its_own_digest_and_none_has_none() -> None:

@@ -1,7 +1,5 @@
 """Hidden characters are written out, and texts are cut to what is shown."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

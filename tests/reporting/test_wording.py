@@ -1,19 +1,17 @@
 """The same words for the same things in all reports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.values.account import AskedModel
 from gradegate.values.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
 from gradegate.values.suite import NOWHERE, Rule
 from support.each import each, table
-from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, row, unclear
+from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, rendered, row, unclear
 
 GPT, ECHO = AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("echo", replies_from="prompt")
 FILE = AskedModel("scripted:a.yaml", replies_from="file")
@@ -101,17 +99,10 @@ def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured
 def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored: int, word: str) -> None:
     result = RuleResult(FACTS, outcome, "", passed=9, errored=errored, pass_rate=1.0)
     assert wording.verdict(result) == word
-    page = written(result)
+    page = rendered("comment", decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links())
     sign = {"met": "✅", "missed": "❌"}.get(word, "❔")
     assert f"| {sign} | facts | " in page
     assert ("✅" in page) is (word == "met")
-
-
-def written(result: RuleResult) -> str:
-    """The comment of an inconclusive run, with that rule."""
-    report = REPORTS.find("comment")
-    assert report is not None
-    return report.render(decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links()).text
 
 
 def test_counts_leave_out_what_did_not_happen() -> None:

@@ -1,7 +1,5 @@
 """A results.json that anybody may have written: it is refused with its place, or pages and stories come of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -10,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.reporting.story import story, summary
 from gradegate.results.file import reread
 from gradegate.values.result import Decision
@@ -18,9 +16,7 @@ from support import samples, screens, showcase
 
 
 def written(decision: Any) -> dict[str, Any]:
-    report = REPORTS.find("json")
-    assert report is not None
-    return json.loads(report.render(decision, Links()).text)
+    return json.loads(samples.rendered("json", decision, Links()))
 
 
 def leaves(value: Any, path: tuple = ()) -> list[tuple]:
@@ -55,9 +51,7 @@ def told(content: bytes) -> None:
 
 def shown(decision: Decision) -> None:
     for name in ("html", "junit", "summary"):
-        report = REPORTS.find(name)
-        assert report is not None
-        assert report.render(decision, Links()).text.encode()
+        assert samples.rendered(name, decision, Links()).encode()
     for at in range(len(decision.run.rows)):
         assert story(decision, at)
         assert summary(decision, at)
