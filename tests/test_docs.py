@@ -1,10 +1,14 @@
 """The pages for people: links lead somewhere, and the commands that they name exist."""
 
+import importlib.util
 import re
 from pathlib import Path
 
+import pytest
+import transcript
 import yaml
 
+from gradegate.grading.grader import GRADERS
 from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,3 +62,85 @@ def test_every_folder_of_the_sources_is_a_room_of_the_design():
         if path.stem not in ("__init__", "__pycache__"):
             name = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}`"
             assert name in rooms, name
+
+
+# --- assertion pages ------------------------------------------------------------------------------------------
+FOLDER = ROOT / "docs" / "assertions"
+ASSERTIONS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
+TYPES = {*GRADERS.names(), "assert-set"}
+
+
+def generated():
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "scripts" / "generated.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_index_is_what_the_registry_and_the_pages_make_it():
+    assert (FOLDER / "README.md").read_text() == generated().assertions(), "stale -> make generated"
+
+
+def test_every_type_has_one_page_and_every_page_is_about_types():
+    names = [name for page in ASSERTIONS for name in generated().names_of(page)]
+    assert sorted(names) == sorted(TYPES)
+
+
+@each("page", ASSERTIONS, ids=lambda page: page.stem)
+def test_examples_are_yaml_with_types_that_there_are(page):
+    examples = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    shown = [found for example in examples for found in types_in(yaml.safe_load(example))]
+    assert {kind.removeprefix("not-") for kind in shown} <= TYPES
+    assert set(generated().names_of(page)) & {kind.removeprefix("not-") for kind in shown}
+
+
+def types_in(value):
+    if isinstance(value, dict):
+        asserted = [item["type"] for item in value.get("assert", ()) if isinstance(item, dict)]
+        return asserted + [kind for item in value.values() for kind in types_in(item)]
+    return [kind for item in value for kind in types_in(item)] if isinstance(value, list) else []
+
+
+@each("page", [*ASSERTIONS, FOLDER / "README.md"], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (FOLDER / target).exists(), target
+
+
+@each("page", ASSERTIONS, ids=lambda page: page.stem)
+def test_defaults_are_those_of_the_code(page):
+    """The threshold that a page gives is the one that the grader applies."""
+    text = page.read_text()
+    stated = re.search(r"^\| `threshold` \| ([\d.]+) |default `threshold` is ([\d.]+\d)", text, re.MULTILINE)
+    for name in generated().names_of(page):
+        kind = GRADERS.find(name)
+        if stated and kind is not None:
+            assert kind.scoring.default == float(stated[1] or stated[2]), name
+
+
+# --- start ----------------------------------------------------------------------------------------------------
+PAGE = transcript.PAGE.read_text()
+TYPED = [command for block in transcript.BLOCK.findall(PAGE) for command in transcript.commands(block)]
+
+
+@pytest.mark.slow
+def test_every_command_says_what_the_page_shows():
+    """Stale: `python scripts/transcript.py` writes it anew."""
+    assert transcript.replayed(PAGE) == PAGE
+
+
+@pytest.mark.slow
+def test_what_a_command_says_is_compared():
+    other = PAGE.replace("Blocked: ", "Passed: ").replace("$ echo $?\n1\n", "$ echo $?\n0\n")
+    assert other != PAGE
+    assert transcript.replayed(other) == PAGE
+
+
+def test_a_decision_and_a_block_are_less_than_two_minutes_of_typing():
+    blocked = TYPED[: TYPED.index("echo $?")]
+    assert [command for command in blocked if command.startswith("gradegate")] == [
+        "gradegate init --provider openai:chat:MODEL",
+        "gradegate run",
+        "gradegate run",
+    ]
+    assert sum(map(len, blocked)) < 2 * 120  # keys a minute: a slow hand

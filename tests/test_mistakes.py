@@ -1,5 +1,6 @@
-"""Deliberate mistakes, and the words for each: mistakes.yaml is read aloud whenever it changes."""
+"""Deliberate mistakes, and the words for each: mistakes.yaml is read aloud whenever it changes; and what exits 0 elsewhere and must not here."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import yaml
 
 from gradegate import cli
 from support.each import each
+from support.scenes import scenes
 
 TABLE = yaml.safe_load((Path(__file__).parent / "mistakes.yaml").read_text())
 LAST = re.compile(r"\d+ mistakes?; nothing was asked of any model")
@@ -51,3 +53,41 @@ def test_what_is_said_is_for_people(slip: str) -> None:
         assert found["what"]
         assert found["cure"]
         assert not INNER.search(message), message
+
+
+# --- never green ----------------------------------------------------------------------------------------------
+test_a_scene = scenes(__file__)
+
+
+def config(llm, **more):
+    return {
+        "prompts": ["{{text}}"],
+        "providers": ["echo"],
+        "defaultTest": {"options": {"provider": llm.spec()}},
+        "tests": [{"vars": {"text": "hello"}, "assert": [{"type": "llm-rubric", "value": "is polite"}]}],
+        **more,
+    }
+
+
+def test_planned_is_passed_and_failed_and_errored_when_an_assertion_crashes(gate, llm):
+    llm.reply = lambda path, body: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\xff\xfe\x00\x01bad{}"
+    written = config(llm)
+    written["tests"][0]["assert"] += [{"type": "contains", "value": "hello"}, {"type": "contains", "value": "bye"}]
+    ran = gate(written)
+    counts = ran.results["summary"]
+    assert [counts[k] for k in ("planned", "passed", "failed", "errored")] == [3, 1, 1, 1]
+    assert ran.code == 3 or ran.results["outcome"] == "blocked"
+
+
+def test_secrets_are_in_no_report(gate, llm, monkeypatch):
+    key = "sk-canary-äöü-0123456789"
+    monkeypatch.setenv("SOME_API_KEY", key)
+    llm.reply = lambda path, body: (400, {"error": {"message": f"bad key {key} and {json.dumps(key)}"}})
+    written = config(llm, providers=[llm.spec("t", apiKeyEnvar="SOME_API_KEY")])
+    written["providers"][0]["config"].pop("apiKey")
+    outputs = ["results.json", "junit.xml", "comment.md", "report.html"]
+    ran = gate(yaml.safe_dump(written), *(argument for name in outputs for argument in ("-o", name)))
+    texts = [ran.out, ran.err, *((ran.folder / name).read_text() for name in outputs)]
+    assert ran.code == 3
+    assert all("canary" not in text for text in texts)
+    assert "bad key ***" in ran.out

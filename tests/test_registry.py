@@ -1,14 +1,21 @@
+import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 from gradegate.asking.provider import PROVIDERS
+from gradegate.commands.list import listing
+from gradegate.commands.schema import schema
 from gradegate.configs.dialect import DIALECTS
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import Registry, near
 from gradegate.reporting.report import REPORTS
-from support.each import each
+from support.each import each, table
+from support.fake_llm import FakeLlm
+from support.graded import Script, config, mistakes
+from support.plugins import load_folder
 
 
 @pytest.mark.slow
@@ -59,3 +66,61 @@ def test_what_a_slip_of_the_pen_is():
     rows |= {"pii": "", "grading": "", "https": ""}
     names = ("city", "pi", "factuality", "factfulness", "tracing", "echo", "evaluation", "it", "default_test", "tests")
     assert {word: near(word, names) for word in rows} == rows
+
+
+# --- plugins --------------------------------------------------------------------------------------------------
+GRADER = table(__file__, "GRADER")
+
+
+@pytest.fixture
+def dropped(tmp_path, monkeypatch):
+    monkeypatch.setattr(GRADERS, "_plugins", dict(GRADERS))
+    folder = tmp_path / "more graders"
+    folder.mkdir()
+    (folder / "is_short.py").write_text(GRADER)
+    load_folder(folder)
+
+
+@each(("assertion", "outcome", "score"), table(__file__, "it_runs_with_options_threshold_and_not"))
+def test_it_runs_with_options_threshold_and_not(gate, llm, dropped, assertion, outcome, score):
+    llm.reply = Script("Yes")
+    grade = gate(config(llm, {"type": "is-short", **assertion})).grades[0]
+    assert (grade["outcome"], grade["score"]) == (outcome, score)
+
+
+def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, llm, dropped):
+    llm.reply = Script("Perhaps")
+    assert gate(config(llm, {"type": "is-short", "value": 2})).grades[0]["outcome"] == "error"
+    text = mistakes(gate(config(llm, {"type": "is-short", "value": "two"}, {"type": "is-shrt", "value": 2})))
+    assert "`is-short`: `value` must be a whole number" in text
+    assert 'did you mean "is-short"?' in text
+
+
+def test_list_and_schema_know_it(dropped):
+    assert "is-short  " in listing()
+    assert "The answer has at most so many words." in listing()
+    *types, opposite = json.loads(schema("config"))["$defs"]["AssertionKeys"]["properties"]["type"]["anyOf"]
+    assert {"const": "is-short", "description": "The answer has at most so many words."} in types
+    assert re.match(opposite["pattern"], "not-is-short")
+
+
+def test_without_its_file_it_is_unknown(gate, llm):
+    assert "unknown assertion type `is-short`" in mistakes(gate(config(llm, {"type": "is-short", "value": 2})))
+
+
+# --- smoke ----------------------------------------------------------------------------------------------------
+
+
+def test_a_failing_rubric_blocks_with_the_graders_reason(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: '{"reason": "it is rude", "pass": false, "score": 0.1}'
+    ran = gate(
+        {
+            "prompts": ["{{text}}"],
+            "providers": ["echo"],
+            "defaultTest": {"options": {"provider": llm.spec()}},
+            "tests": [{"vars": {"text": "go away"}, "assert": [{"type": "llm-rubric", "value": "is polite"}]}],
+        }
+    )
+    assert (ran.code, ran.results["outcome"]) == (1, "blocked")
+    assert ran.grades[0]["reason"] == "it is rude"
+    assert ran.grades[0]["source"] == {"file": "promptfooconfig.yaml", "line": 16}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.values.result import Decision
 from support import samples, showcase
 from support.each import table
@@ -14,9 +14,7 @@ from support.runner import commands
 
 
 def write(decision: Decision) -> None:
-    report = REPORTS.find("json")
-    assert report is not None
-    Path("results.json").write_text(report.render(decision, Links()).text)
+    Path("results.json").write_text(samples.rendered("json", decision, Links()))
 
 
 @pytest.fixture(autouse=True)

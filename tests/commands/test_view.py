@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
-from gradegate.reporting.report import REPORTS, Links
-from gradegate.values.result import Decision
 from support import samples, screens, showcase
 from support.each import table
 
@@ -23,26 +21,20 @@ MADE = {
 }
 
 
-def render(name: str, decision: Decision, links: Links = screens.LINKS) -> str:
-    report = REPORTS.find(name)
-    assert report is not None
-    return report.render(decision, links).text
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    (tmp_path / "results.json").write_text(render("json", showcase.showcase()))
+    (tmp_path / "results.json").write_text(samples.rendered("json", showcase.showcase(), screens.LINKS))
     return tmp_path
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_the_page_is_that_of_the_run_to_the_byte(folder: Path, name: str) -> None:
     decision = MADE[name]()
-    (folder / "results.json").write_text(render("json", decision))
+    (folder / "results.json").write_text(samples.rendered("json", decision, screens.LINKS))
     assert cli.main(["view", "--no-open"]) == 0
-    assert (folder / "results.html").read_text() == render("html", decision)
+    assert (folder / "results.html").read_text() == samples.rendered("html", decision, screens.LINKS)
 
 
 def test_a_run_and_its_page(gate, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

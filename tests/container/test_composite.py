@@ -1,7 +1,5 @@
 """The action as action.yml starts it: a script on the runner, a container on the runner's network."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """container/lean.py: libraries load as before, and the rest of a folder stays as it is."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Why the action starts its container on the runner's network: both ways, tried with network namespaces that the test makes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,10 +1,15 @@
-"""The comment on the pull request, against a GitHub on loopback: whose it is, which one it is, and what when it fails."""
+"""The comment on the pull request, against a GitHub on loopback: whose it is, what when it fails, which run it is of, and who approved."""
 
+import itertools
 import json
+import random
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,11 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate import __version__
+from gradegate.github import sticky
 from gradegate.github.client import GitHub, connect
-from gradegate.github.event import Event
-from gradegate.github.sticky import Posted, Refused, Stamp, upsert_comment
+from gradegate.github.event import Event, Person
+from gradegate.github.pull_request import approval
+from gradegate.github.sticky import Left, Posted, Refused, Stamp, When, read_stamp, stamp, upsert_comment
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
+from support.patience import PATIENCE
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)
@@ -319,3 +327,387 @@ def test_whatever_others_write_stays_and_ours_is_one(fake: FakeGitHub, comments:
         assert isinstance(upsert(github(fake), EVENT, body), Posted)
     assert json.dumps(fake.comments[:-1]) == before
     assert fake.comments[-1]["body"] == f"{mark('')}\nreport"
+
+
+# --- order ----------------------------------------------------------------------------------------------------
+CHANGES = When(only_changed=True)
+
+
+def run(number: int, attempt: int = 1, findings: str = "") -> Stamp:
+    return Stamp("", number, attempt, f"{number:040x}", findings)
+
+
+def body(own: Stamp) -> str:
+    return f"report of {own.run}.{own.attempt}\n" + "a line of it\n" * 300 + f"end of {own.run}.{own.attempt}"
+
+
+def post(fake: FakeGitHub, own: Stamp, when: When = When()) -> object:  # noqa: B008  # frozen
+    return upsert_comment(github(fake), EVENT, body(own), own, when)
+
+
+def there(fake: FakeGitHub) -> list[str]:
+    return [comment["body"] for comment in fake.comments]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (run(9), run(10)),  # as numbers, not as texts
+        (run(999), run(1000)),
+        (run(5, 1), run(5, 2)),  # of one run, the later attempt
+        (run(5, 9), run(5, 10)),
+        (run(5, 7), run(6, 1)),  # an old run that is started again asks again for its old commit
+        (Stamp(), run(1)),  # a comment of a version without runs
+    ],
+)
+def test_an_older_run_that_ends_later_writes_nothing(fake: FakeGitHub, older: Stamp, newer: Stamp) -> None:
+    assert post(fake, newer) == Posted(fake.comments[0]["html_url"])
+    fake.seen.clear()
+    left = post(fake, older)
+    assert isinstance(left, Left)
+    assert f"a newer run ({newer.run}, of commit {newer.commit[:7]})" in left.why
+    assert there(fake) == [f"{newer.line}\n{body(newer)}"]
+    assert {seen.method for seen in fake.seen if "/repos/" in seen.path} == {"GET"}
+
+
+@pytest.mark.parametrize(("first", "second"), [(run(9), run(10)), (run(5), run(5, 2)), (Stamp(), run(1)), (run(3), run(3))])
+def test_a_newer_run_writes_over_an_older_one_and_a_job_over_one_of_its_own_attempt(fake: FakeGitHub, first: Stamp, second: Stamp) -> None:
+    post(fake, first)
+    post(fake, second)
+    assert there(fake) == [f"{second.line}\n{body(second)}"]
+
+
+def test_where_outcome_and_failing_cases_are_the_same_only_the_run_is_noted(fake: FakeGitHub) -> None:
+    post(fake, run(5, findings="ab"), CHANGES)
+    left = post(fake, run(7, findings="ab"), CHANGES)
+    assert isinstance(left, Left)
+    assert left.why == "outcome and failing cases are those of run 5"
+    assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
+    assert isinstance(post(fake, run(6, findings="cd"), CHANGES), Left)  # older than the one that had nothing new to say
+    assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
+    assert isinstance(post(fake, run(8, findings="cd"), CHANGES), Posted)
+    assert there(fake) == [f"{run(8, findings='cd').line}\n{body(run(8))}"]
+
+
+def test_without_findings_nothing_is_taken_for_the_same(fake: FakeGitHub) -> None:
+    post(fake, run(5), CHANGES)
+    assert isinstance(post(fake, run(7), CHANGES), Posted)
+
+
+def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGitHub) -> None:
+    """The older run looks, the newer one writes, the older one writes: the newer one looks again."""
+    post(fake, run(3))
+    late = threading.Event()
+
+    def hold(seen: Seen) -> None:
+        if seen.method == "PATCH" and "report of 4." in seen.body["body"]:
+            late.wait(PATIENCE)
+
+    def pause(seconds: float) -> None:
+        assert seconds == sticky.SETTLE
+        late.set()
+        older.result(PATIENCE)
+
+    fake.before = hold
+    with ThreadPoolExecutor() as pool:
+        older = pool.submit(post, fake, run(4))
+        while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")]:
+            late.wait(0.01)
+        newer = upsert_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5))
+    assert isinstance(newer, Posted)
+    assert isinstance(older.result(), Posted)  # it did write over the newer one
+    wrote = [read_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
+    assert [own.run for own in wrote if own] == [5, 4, 5]
+    assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
+
+
+class Turns:
+    """Lets two jobs send their requests in a given order, one at a time; when one has ended, the other goes on alone.
+
+    A pause is as long as `SETTLE` promises: a job that has looked at the comment will have written it by then.
+    """
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = list(order)
+        self._ready = threading.Condition()
+        self._away: set[int] = set()  # jobs that have ended, or are in a pause
+        self._about_to_write: set[int] = set()
+
+    def _whose(self) -> int | None:
+        while self._order and self._order[0] in self._away:
+            self._order.pop(0)
+        return self._order[0] if self._order else None
+
+    def sent(self, job: int, looked: bool) -> None:
+        with self._ready:
+            if not looked:
+                self._about_to_write.discard(job)
+            self._ready.notify_all()
+
+    def pause(self, job: int) -> None:
+        with self._ready:
+            self._about_to_write.discard(job)
+            self._away.add(job)
+            self._ready.notify_all()
+            self._ready.wait_for(lambda: not self._about_to_write, PATIENCE)
+            self._away.discard(job)
+
+    def wait(self, job: int, looks: bool) -> None:
+        with self._ready:
+            self._ready.wait_for(lambda: self._whose() in (job, None), PATIENCE)
+            if self._order:
+                self._order.pop(0)
+            if looks:
+                self._about_to_write.add(job)
+            self._ready.notify_all()
+
+    def end(self, job: int) -> None:
+        with self._ready:
+            self._about_to_write.discard(job)
+            self._away.add(job)
+            self._ready.notify_all()
+
+
+def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> None:
+    """Both jobs write, their requests in that order."""
+    turns = Turns(order)
+
+    def job(number: int) -> None:
+        own = replace(github(fake), pause=lambda seconds: turns.pause(number))
+        send = own.client.send
+
+        def in_turn(method: str, url: str, **more: object) -> object:
+            looks = method == "GET" and "/issues/comments/" in url
+            turns.wait(number, looks)
+            try:
+                return send(method, url, **more)  # type: ignore[arg-type]
+            finally:
+                turns.sent(number, looks)
+
+        own.client.send = in_turn  # type: ignore[method-assign,assignment]
+        try:
+            upsert_comment(own, EVENT, body(stamps[number]), stamps[number])
+        finally:
+            turns.end(number)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(job, range(2)))
+
+
+TROUBLES: tuple[Callable[[FakeGitHub, str], None], ...] = (
+    lambda fake, method: None,
+    lambda fake, method: fake.trouble(
+        method, 403, "You have exceeded a secondary rate limit", headers={"Retry-After": "1"}, path="comments"
+    ),
+    lambda fake, method: fake.trouble(method, 502, after=True, path="comments"),  # it is done, and the reply is lost
+)
+
+
+@pytest.mark.slow
+@each("existing", [False, True])
+@each("stamps", [(run(8), run(9)), (run(9), run(8)), (run(8), run(8))])
+def test_fifty_times_two_jobs_at_once_leave_one_comment_that_is_whole_and_the_newer_runs(
+    fake: FakeGitHub, stamps: tuple[Stamp, Stamp], existing: bool
+) -> None:
+    newest = max(stamps, key=lambda own: own.run)
+    fake.page_cap = 3  # ours is on another page than the first
+    for seed in range(50):
+        fake.comments.clear()
+        for number in range(7):
+            fake.add("mona", f"comment {number} of somebody")
+        if existing:
+            fake.add(BOT, f"{run(3).line}\n{body(run(3))}", "Bot")
+        TROUBLES[seed % 3](fake, ("PATCH", "POST")[seed % 2])
+        at_once(fake, stamps, random.Random(seed).choices((0, 1), k=36))
+        fake.troubles.clear()
+        assert [text for text in there(fake) if text.startswith("<!--")] == [f"{newest.line}\n{body(newest)}"], seed
+        assert len(fake.comments) == 8, seed
+
+
+def test_in_whatever_order_a_first_comment_is_created_it_is_the_newer_runs(fake: FakeGitHub) -> None:
+    """Every order of the first eight requests of two jobs that find no comment."""
+    for order in itertools.product((0, 1), repeat=8):
+        fake.comments.clear()
+        at_once(fake, (run(8), run(9)), order)
+        assert there(fake) == [f"{run(9).line}\n{body(run(9))}"], order
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations([(3, 1), (3, 2), (4, 1), (10, 1), (9, 3)]), st.sets(st.integers(0, 4)))
+def test_however_runs_end_the_newest_is_what_stays(fake: FakeGitHub, ends: list[tuple[int, int]], careful: set[int]) -> None:
+    fake.comments.clear()
+    for place, (number, attempt) in enumerate(ends):
+        post(fake, run(number, attempt, f"{number:x}"), CHANGES if place in careful else When())
+    assert there(fake) == [f"{run(10, 1, 'a').line}\n{body(run(10))}"]
+
+
+@given(st.text(), st.integers(0, 2**60), st.integers(0, 9), st.sampled_from(["", "a" * 40]), st.sampled_from(["", "0f"]))
+def test_a_stamp_is_read_as_it_was_written(key: str, number: int, attempt: int, commit: str, findings: str) -> None:
+    own = Stamp(key, number, attempt, commit, findings)
+    assert read_stamp(f"{own.line}\r\ntext", key) == own
+    assert read_stamp(own.line, f"{key}x") is None
+    assert "--" not in own.line[4:-3]
+
+
+@each("line", ["", "<!-- gradegate: run=x -->", "<!-- gradegate:-->", "x <!-- gradegate: -->", "<!-- gradegate: -"])
+def test_another_line_is_no_stamp(line: str) -> None:
+    assert read_stamp(line, "") is None
+
+
+def test_what_the_runner_does_not_say_is_not_in_the_stamp() -> None:
+    assert stamp("k", {"GITHUB_RUN_ID": "12", "GITHUB_RUN_ATTEMPT": "2"}, "a" * 40, "0f") == Stamp("k", 12, 2, "a" * 40, "0f")
+    assert stamp("", {"GITHUB_RUN_ID": "-->", "GITHUB_RUN_ATTEMPT": "9" * 30}, "--> @all", "") == Stamp()
+
+
+# --- approval -------------------------------------------------------------------------------------------------
+LABEL = "gate-approved"
+BEFORE, PUSHED, AFTER, LATER = (f"2026-03-01T{hour}:00:00Z" for hour in (11, 12, 13, 14))
+HEAD, HEADS = "a" * 40, ("a" * 40, "b" * 40)
+APPROVAL_EVENT = Event(
+    "pull_request",
+    REPOSITORY,
+    7,
+    "a" * 40,
+    action="synchronize",
+    author=Person("author", 101),
+    sender=Person("pusher", 102),
+    updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
+)
+
+
+def test_a_label_that_a_person_set_after_the_push_approves(fake: FakeGitHub) -> None:
+    fake.committed("a" * 40, LATER)  # dated by its author
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.happened("commented", LATER)
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by == f"the label `{LABEL}` of mona"
+
+
+def test_names_of_labels_have_no_case(fake: FakeGitHub) -> None:
+    fake.happened("labeled", AFTER, label="Gate-Approved")
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+
+
+STALE = "was set before the head was pushed"
+HISTORIES = {
+    "no label": ([], "nobody set the label"),
+    "another label": ([("labeled", AFTER, "mona", "bug")], "nobody set the label"),
+    "before the push": ([("labeled", BEFORE, "mona", LABEL)], STALE),
+    "in the same second": ([("labeled", PUSHED, "mona", LABEL)], STALE),
+    "taken off": ([("labeled", AFTER, "mona", LABEL), ("unlabeled", LATER, "author", LABEL)], "nobody set the label"),
+    "forced on since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", LATER, "author", "")], STALE),
+    "forced on in the same second": ([("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", AFTER, "author", "")], STALE),
+    "another base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_changed", LATER, "author", "")], STALE),
+    "restored since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_restored", LATER, "author", "")], STALE),
+    "by the author": ([("labeled", AFTER, "Author", LABEL)], "who opened the pull request"),
+    "by who pushed": ([("labeled", AFTER, "Pusher", LABEL)], "who pushed the head"),
+    "by who forced it on": ([("head_ref_force_pushed", BEFORE, "mona", ""), ("labeled", AFTER, "mona", LABEL)], "who pushed the head"),
+    "another force on the base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_force_pushed", LATER, "author", "")], STALE),
+    "again by the author": (
+        [("labeled", AFTER, "mona", LABEL), ("unlabeled", AFTER, "author", LABEL), ("labeled", LATER, "author", LABEL)],
+        "who opened the pull request",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_what_does_not_approve_says_why(fake: FakeGitHub, name: str) -> None:
+    history, why = HISTORIES[name]
+    fake.committed("a" * 40, "1999-01-01T00:00:00Z")  # a commit that its author dated before everything
+    for event, at, actor, label in history:
+        fake.happened(event, at, actor, label)
+    found = approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD)
+    assert (found.by, why in found.why) == ("", True), found
+
+
+def test_a_bot_is_no_person(fake: FakeGitHub) -> None:
+    fake.happened("labeled", AFTER, "github-actions[bot]", LABEL, kind="Bot")
+    assert "is not a person" in approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).why
+
+
+def test_the_event_of_the_label_itself_approves_of_the_head_that_it_names(fake: FakeGitHub) -> None:
+    fake.happened("labeled", PUSHED, label=LABEL)
+    labeled = replace(APPROVAL_EVENT, action="labeled", label=LABEL)
+    assert approval(github(fake), labeled, LABEL, HEADS, HEAD).by
+    assert STALE in approval(github(fake), replace(labeled, label="bug"), LABEL, HEADS, HEAD).why
+    fake.happened("head_ref_force_pushed", AFTER)
+    assert STALE in approval(github(fake), labeled, LABEL, HEADS, HEAD).why
+
+
+def test_order_in_the_timeline_does_not_matter_and_every_page_is_read(fake: FakeGitHub) -> None:
+    fake.happened("unlabeled", BEFORE, label=LABEL)
+    for _ in range(250):
+        fake.committed("b" * 40, BEFORE)
+    fake.happened("labeled", AFTER, label=LABEL)
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    fake.links = False
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    fake.timeline.reverse()
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    fake.happened("unlabeled", LATER, label=LABEL)
+    assert not approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 500])
+def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, status: int) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.trouble("GET", status, "no such luck", times=99)
+    found = approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD)
+    assert (found.by, "no such luck" in found.why, str(status) in found.why) == ("", True, True)
+
+
+@each("status", [500, 502, 429])
+def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.trouble("GET", status, headers={"Retry-After": "1"} if status == 429 else {})
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+
+
+@pytest.mark.parametrize("written", [{"created_at": None}, {"created_at": "soon"}, {"created_at": "2026-03-01T13:00:00"}])
+def test_an_item_that_cannot_be_read_approves_nothing(fake: FakeGitHub, written: dict) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.timeline.append({**fake.timeline[0], "event": "unlabeled", **written})
+    fake.unlike = ("created_at: None",) if written["created_at"] is None else ()
+    assert not approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+
+
+def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
+    fake.timeline += [{"event": "reviewed", "created_at": 5}, {"event": None}, {}]
+    fake.unlike = ("/timeline: reply 200",)
+    fake.happened("labeled", AFTER, label=LABEL)
+    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+
+
+@each(
+    ("event", "token", "label", "why"),
+    [
+        (APPROVAL_EVENT, "ghs_actions", "", "the workflow sets no label"),
+        (replace(APPROVAL_EVENT, number=None, name="merge_group"), "ghs_actions", LABEL, "the event merge_group does not name"),
+        (replace(APPROVAL_EVENT, updated=None), "ghs_actions", LABEL, "does not name the pull request"),
+        (replace(APPROVAL_EVENT, author=Person()), "ghs_actions", LABEL, "does not name the pull request"),
+        (APPROVAL_EVENT, "", LABEL, "`github-token` is empty"),
+    ],
+)
+def test_without_what_it_takes_nothing_is_asked(fake: FakeGitHub, event: Event, token: str, label: str, why: str) -> None:
+    assert why in approval(github(fake, token), event, label, HEADS, HEAD).why
+    assert fake.seen == []
+
+
+@each(
+    ("head", "event", "why"),
+    [
+        ("c" * 40, APPROVAL_EVENT, "a label approves only the head"),
+        ("", APPROVAL_EVENT, "an unknown commit"),
+        (HEAD, replace(APPROVAL_EVENT, name="push"), "does not name the pull request"),
+    ],
+)
+def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, event: Event, why: str) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    decided = approval(github(fake), event, LABEL, HEADS, head)
+    assert (decided.by, why in decided.why) == ("", True)
+
+
+@pytest.mark.parametrize("actor", table(__file__, "an_account_is_known_by_its_id_and_a_person_says_so"))
+def test_an_account_is_known_by_its_id_and_a_person_says_so(fake: FakeGitHub, actor: dict) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.timeline[0]["actor"] |= actor
+    assert not approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by

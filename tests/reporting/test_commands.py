@@ -1,7 +1,5 @@
 """What the runner makes of a log line, checked with a port of its two parsers."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import example, given

@@ -1,7 +1,5 @@
 """What a person sees at a terminal: as much as was asked for, the reason of a block in sight, and no colour but ours."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Anybody's text stays text: rendered with GitHub's own renderer, it makes no structure, link or mention."""
 
-from __future__ import annotations
-
 import html
 import re
 from xml.etree import ElementTree as ET

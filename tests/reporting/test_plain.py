@@ -1,6 +1,4 @@
-"""Any value becomes data that every JSON reader takes, or text that people can read."""
-
-from __future__ import annotations
+"""Any value becomes data, text that people can read, or pieces that differ; hidden characters are written out."""
 
 import datetime as dt
 import json
@@ -9,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.visible import outline, shown, spread
-from gradegate.results.mapping import finite, plain
-from support.each import each
+from gradegate.reporting.case_view import Piece, difference
+from gradegate.reporting.visible import clip, one_line, outline, shown, spread, visible
+from gradegate.results.mapping import encodable, finite, plain
+from support.each import each, table
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary() | st.dates(),
@@ -98,3 +97,77 @@ long:
 @each("value", [{}, [], {"a": float("nan")}, {"": {"b": [[], [[1]]]}}, [None, "", False, 0]])
 def test_an_outline_holds_every_text(value: Any) -> None:
     assert isinstance(outline(value), str)
+
+
+# --- visible --------------------------------------------------------------------------------------------------
+
+
+@each(("text", "seen"), table(__file__, "what_hides_is_written_out"))
+def test_what_hides_is_written_out(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@given(st.text(st.characters()))
+def test_what_is_visible_stays_and_can_be_written(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
+    visible(text).encode()
+    encodable(text).encode()
+
+
+@each(
+    ("text", "limit", "cut"),
+    [("abc", 3, "abc"), ("abcd", 3, "abc… (1 more character)"), ("ab  " + "x" * 2000, 4, "ab… (2,000 more characters)")],
+)
+def test_a_cut_says_how_much_is_gone(text: str, limit: int, cut: str) -> None:
+    assert clip(text, limit) == cut
+
+
+@each(("text", "line"), [("  a\n\n b\u2028c ", "a b c"), ("abcdefgh", "abcde…"), ("x" * 10**7, "xxxxx…"), ("", ""), (" " * 500 + "a", "…")])
+def test_a_line_is_one_line(text: str, line: str) -> None:
+    assert one_line(text, 5) == line
+
+
+# --- differences ----------------------------------------------------------------------------------------------
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "\n", "  ", "d."]), max_size=30).map(" ".join)
+
+
+def marked(expected: str, got: str) -> tuple[list[str], list[str]]:
+    found = difference(expected, got)
+    assert found is not None
+    return [it.text for it in found.expected if it.differs], [it.text for it in found.got if it.differs]
+
+
+def test_words_that_are_other_ones_are_marked_on_both_sides() -> None:
+    assert marked("the red big house", "the blue big house") == (["red"], ["blue"])
+
+
+def test_words_that_are_missing_are_marked_on_one_side() -> None:
+    assert marked("open from nine to five", "open from nine") == (["to five"], [])
+
+
+@each(
+    ("expected", "got"),
+    [
+        ("the same", "the same"),
+        ("Answers in at most ten words", "Salem, as you know"),
+        ("", "something"),
+        ("word " * 301, "word " * 300),
+        ("a " * 200, "a " * 199),  # every word is like every other: it would take long, and say little
+        ("x" * 100_000, "x" * 99_999),
+    ],
+)
+def test_what_cannot_be_compared_is_not(expected: str, got: str) -> None:
+    assert difference(expected, got) is None
+
+
+@given(WORDS, WORDS)
+def test_the_pieces_are_the_texts(expected: str, got: str) -> None:
+    found = difference(expected, got)
+    if found is not None:
+        assert "".join(piece.text for piece in found.expected) == expected
+        assert "".join(piece.text for piece in found.got) == got
+        assert same(found.expected) == same(found.got)
+
+
+def same(pieces: tuple[Piece, ...]) -> list[str]:
+    return " ".join(piece.text for piece in pieces if not piece.differs).split()

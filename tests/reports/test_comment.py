@@ -11,8 +11,8 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.markdown import BREAK, utf8, utf16
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.markdown import utf8, utf16
+from gradegate.reporting.report import Links
 from gradegate.values.account import AskedModel
 from gradegate.values.result import Decision, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule
@@ -25,9 +25,7 @@ TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_s
 
 
 def written(decision: Decision, name: str = "comment", links: Links = samples.LINKS) -> str:
-    report = REPORTS.find(name)
-    assert report is not None
-    return report.render(decision, links).text
+    return samples.rendered(name, decision, links)
 
 
 def rendered(text: str) -> ET.Element:
@@ -99,38 +97,6 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
     assert ("|  | Rule | Measured | Required |" in rest) or decision.reason in rest
 
 
-def test_a_blocked_comment_says_what_failed_and_why() -> None:
-    page = written(samples.blocked())
-    assert "| ❌ | facts | 66.6% passed (2 of 3 graded), 3 errors | at least 95% pass |" in page
-    assert "| ⚠️ | style (advisory) | mean score 0.4 | mean score at least 0.8 |" in page
-    got = "The capital of New York is New York City, the largest city of the…"
-    place = f"https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21"
-    assert f"| ❌&nbsp;blocks | **[New York]({place})** | {got} | `factuality` – The answer names New York City as the capital" in page
-    link = f"[capitals.yaml:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
-    case = (
-        f"**New York**\n\n❌ `factuality` failed · score 0, threshold 0.5 · {link}\n\n```text\n"
-        "expected  Albany is the capital city of New York state\n"
-        "got       The capital of New York is New York City, the largest city of the United\n"
-        "          States.\n"
-        "why       The answer names New York City as the capital, while the reference says that\n"
-        "          it is Albany (category D).\n```\n"
-    )
-    assert case in page
-    assert page.index("**New York**") < page.index("**Texas**") < page.index("**Alaska**") < page.index("**Oregon**")
-    assert "The same happened in 1 further case: Hawaii" in page
-    assert "Target: 5 calls, 298 tokens, 0.0012 USD. Grader: 6 calls, 2,140 tokens, cost unknown" in page
-    assert "the threshold 0 can never fail" in page
-    assert "openai:chat:gpt-5-mini at api.openai.com" in page
-
-
-def test_a_passing_comment_is_short() -> None:
-    assert len(written(samples.passed()).splitlines()) < 14
-
-
-def test_outside_of_github_there_are_no_links() -> None:
-    assert "](" not in written(samples.blocked(), links=Links())
-
-
 def many(number: int, make: Callable[[], Row], several: bool = True) -> Decision:
     """Cases that did not pass, each for a reason of its own unless they are not ``several``."""
     rows = []
@@ -183,32 +149,9 @@ def test_many_cases_that_fail_for_one_reason_are_one_row() -> None:
     assert "**, … | " in row
 
 
-def test_the_summary_lists_all_cases() -> None:
-    page = written(samples.blocked(), "summary")
-    assert "<summary>All 6 cases</summary>" in page
-    lines = [
-        f"| {name} | `openai:chat:gpt-5` | What is the capital of {{{{state}}}}? | {outcome} |"
-        for name, outcome in [("California", "passed"), ("New York", "failed"), ("Texas", "error"), ("Hawaii", "error")]
-    ]
-    assert [line for line in lines if line not in page] == []
-
-
 @pytest.mark.slow
 def test_a_summary_without_room_says_how_many_cases_it_leaves_out() -> None:
     page = written(many(30_000, samples.passing), "summary")
     listed = page.count("| case number ")
     assert f"{30_000 - listed:,} more cases not shown, for lack of space" in page
     assert 5_000 < listed < 30_000
-
-
-def test_names_are_shown_where_there_are_several() -> None:
-    rows = [replace(samples.failing(), provider=name, suite=f"{name}.yaml") for name in ("gpt", "llama")]
-    page = written(samples.decision(samples.blocked().outcome, "", *rows))
-    assert "**New York** · `gpt.yaml` · `gpt`" in page
-    assert BREAK not in page
-
-
-def test_a_note_of_the_run_and_the_gate_is_said_once() -> None:
-    decision = samples.blocked()
-    page = written(replace(decision, run=replace(decision.run, notes=decision.run.notes * 2)))
-    assert page.count("the threshold 0 can never fail") == 1

@@ -20,7 +20,7 @@ from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.sticky import Stamp
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.reporting.visible import command, harmless
 from gradegate.values.result import Decision
 from gradegate.values.settings import ActionSettings, Settings
@@ -62,9 +62,7 @@ HTML = {
 
 
 def rendered(name: str, decision: Decision, links: Links = samples.LINKS) -> str:
-    report = REPORTS.find(name)
-    assert report is not None
-    text = report.render(decision, links).text
+    text = samples.rendered(name, decision, links)
     assert text == text.encode().decode()  # no lone surrogate
     return text
 

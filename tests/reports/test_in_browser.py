@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.reporting.report import REPORTS
 from gradegate.values.result import Decision, Outcome
 from support import chromium, samples, screens, showcase
 from support.pages import looks_on_github
@@ -32,9 +31,7 @@ WATCH = (
 
 
 def html(decision: Decision) -> str:
-    report = REPORTS.find("html")
-    assert report is not None
-    return report.render(decision, screens.LINKS).text
+    return samples.rendered("html", decision, screens.LINKS)
 
 
 def on_paper(page: str) -> str:

@@ -13,15 +13,13 @@ from gradegate.results.shape import Results
 from gradegate.values.conversation import Usage
 from gradegate.values.result import Decision
 from support import samples
-from support.each import each
+from support.each import each, table
 
 MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
 
 
 def written(decision: Decision) -> str:
-    report = REPORTS.find("json")
-    assert report is not None
-    return report.render(decision, Links()).text
+    return samples.rendered("json", decision, Links())
 
 
 def refuse(word: str) -> None:
@@ -43,54 +41,7 @@ def test_the_promised_keys_are_there() -> None:
     assert {"name", "blocking", "outcome", "reason"} <= set(data["rules"][0])
     case = data["cases"][1]
     assert {"description", "provider", "prompt", "vars", "output", "outcome", "grades"} <= set(case)
-    assert case["grades"][0] == {
-        "assertion": "factuality",
-        "metric": "",
-        "outcome": "fail",
-        "turns": [],
-        "unconfirmed": False,
-        "score": 0.0,
-        "threshold": 0.5,
-        "reason": samples.failing().grades[0].reason,
-        "expected": "Albany is the capital city of New York state",
-        "blocking": True,
-        "inner": False,
-        "set": False,
-        "weight": 1.0,
-        "config": {},
-        "model_slug": "",
-        "scale": 1,
-        "unread": "",
-        "most": False,
-        "setup": False,
-        "evidence": {"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},
-        "usage": {
-            "calls": 0,
-            "prompt_tokens": 0,
-            "completion_tokens": 0,
-            "cost_usd": 0.0,
-            "known_usd": 0.0,
-            "unpriced": 0,
-            "seconds": 0.0,
-            "reasks": 0,
-            "cached": 0,
-            "saved_usd": 0.0,
-            "readings": None,
-        },
-        "source": {"file": samples.CONFIG, "line": 21},
-        "votes": [],
-        "key": "",
-        "definition": "",
-        "status": "",
-        "base": None,
-        "undone": False,
-        "unheard": False,
-        "withheld": False,
-        "confirmed": None,
-        "model": "",
-        "history": None,
-        "quarantine": "",
-    }
+    assert case["grades"][0] == table(__file__, "a grade")
 
 
 def test_figures_count_assertions_and_cases_apart() -> None:
@@ -118,10 +69,8 @@ def test_what_json_cannot_say_is_null() -> None:
 
 
 def test_parts_are_made_as_they_are_taken() -> None:
-    report = REPORTS.find("json")
-    assert report is not None
     many = samples.decision(samples.passed().outcome, "", *[samples.passing()] * 100_000)
-    parts = list(islice(report.render(many, Links()).parts, 1000))
+    parts = list(islice(REPORTS.find("json").render(many, Links()).parts, 1000))
     assert len(parts) == 1000
     assert max(map(len, parts)) < 4000
 

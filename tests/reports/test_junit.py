@@ -13,7 +13,7 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.report import Links
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult, Vote
 from gradegate.values.suite import Rule
 from support import samples
@@ -24,9 +24,7 @@ MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, s
 
 
 def written(decision: Decision) -> str:
-    report = REPORTS.find("junit")
-    assert report is not None
-    return report.render(decision, Links()).text
+    return samples.rendered("junit", decision, Links())
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ WORDS: dict[str, Callable[[Any, Any], bool]] = {
     "all": lambda found, value: len(found) > 0 and not any(unmet(value, it) for it in found),
     "some": lambda found, value: not all(unmet(value, it) for it in found),
     "count": lambda found, counts: all(found.count(text) == number for text, number in counts.items()),
+    "fewer": lambda found, counts: all(found.count(text) < number for text, number in counts.items()),
     "times": lambda found, counts: all(sum(text in it for it in found) == number for text, number in counts.items()),
     "differ": lambda found, wanted: (len({json.dumps(it) for it in found}) == len(found)) is wanted,
     "among": lambda found, values: found in values,

@@ -1,14 +1,22 @@
 """What a step must do, whoever starts it: each test runs with the action as a process and again in its container."""
 
+import functools
+import json
 import shutil
-import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gradegate.github.sticky import Stamp
+from support.cells import differences
+from support.each import table, tables
 from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
-from support.step import CANARY, Launcher, Step
+from support.runner import ANNOTATIONS
+from support.scenes import filled, laid, script, variants
+from support.step import CANARY, Launcher, Left, Step
 
 KEY = "sk-canary-0123456789"
 # A model that talks to the runner, to GitHub and to Markdown.
@@ -35,7 +43,6 @@ tests:
       - type: factuality
         value: Lisbon is the capital of Portugal.
 """
-LINE = CONFIG.splitlines().index("        value: Paris is the capital of France.")  # of its `- type`, counted from 1
 # What a pull request may try: modules and settings that Python would load from the directory it starts in.
 TRAP = "open(__file__ + '.ran', 'w').close()\n"
 TRAPS = ("gradegate/__init__.py", "requests.py", "yaml.py", "sitecustomize.py", "usercustomize.py", "encodings/idna.py")
@@ -73,45 +80,57 @@ def step(tmp_path: Path, launcher: Launcher, github: FakeGitHub, llm: FakeLlm, p
     return made
 
 
+def seen(action: Step, left: Left, llm: FakeLlm) -> dict[str, Any]:
+    """What a step left behind, as scenes expect it."""
+    marks = {kind: [{"text": it.data, **it.properties} for it in left.shown if it.name == kind] for kind in ANNOTATIONS}
+    files = {name: action.workspace / left.outputs.get(f"{name}-path", "none") for name in ("results", "junit")}
+    texts = {name: path.read_text() if path.is_file() else "{}" for name, path in files.items()}
+    asked = [f"{it.method} {it.path}" for it in action.github.seen]
+    found = {"code": left.code, "outputs": left.outputs, "summary": left.summary, "said": left.log, "err": left.log, "asked": asked}
+    keys = sorted({headers["Authorization"] for _, _, headers in llm.requests})
+    found |= {"comments": action.github.comments, "requested": len(llm.requests), "keys": keys, "junit": texts["junit"]}
+    return {**found, **marks, "results": json.loads(texts["results"])}
+
+
+def play(scene: Mapping[str, Any], action: Step, llm: FakeLlm) -> None:
+    """Runs a step, and others after it, as a scene of YAML says; what does not come of it as expected fails.
+
+    Its keys: `letter` of the judge and what the `candidate` says, or `llm` (`support.scenes`); `files`, and `edit` (old and new texts
+    of the config); `event`, `payload`, `environ`, `inputs`; `github`, calls of the fake; `writes`, whether its token may. `<config>`
+    is the config, `<nasty>` the hostile answer, `<sha>` the head, `<base>` the model.
+    """
+    payload, environ, failed = action.payload, action.environ, []
+    for label, steps in variants(scene):
+        action.github.comments.clear()
+        for number, run in enumerate(steps, 1):
+            sha = payload["pull_request"]["head"]["sha"]
+            values = {"config": CONFIG, "nasty": NASTY, "sha": sha, "base": llm.base, "mark": Stamp().line}
+            run = filled(run, values)  # noqa: PLW2901
+            llm.requests.clear()
+            llm.reply = script(run["llm"]) if "llm" in run else answers(run.get("letter", "A"), run.get("candidate", "Paris"))
+            config = functools.reduce(lambda text, pair: text.replace(*pair, 1), run.get("edit", ()), CONFIG)
+            action.write({"evals/promptfooconfig.yaml": config, **run.get("files", {})})
+            own = run.get("payload")
+            action.event, action.environ = run.get("event", "pull_request"), {**environ, **run.get("environ", {})}
+            action.payload = payload if own is None else laid(payload, own) if "pull_request" in own else own
+            if "writes" in run:
+                action.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=run["writes"])
+            for method, *arguments in run.get("github", ()):
+                more = arguments.pop() if isinstance(arguments[-1], dict) else {}
+                getattr(action.github, method)(*arguments, **more)
+            left = action.run(**run.get("inputs", {}))
+            assert left.outputs["exit-code"] == str(left.code)
+            wrong = [*differences(run["expect"], seen(action, left, llm), action.workspace)]
+            failed += [f"{label}, run {number}: {it}" for it in wrong] + [left.log] * bool(wrong)
+    assert not failed, "\n".join(failed)
+
+
 class Scenarios:
     """Inherit and give the fixture ``action``, a Step made by ``step``."""
 
-    def test_a_pass_is_green_everywhere(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = answers("A")
-        left = action.run()
-        assert left.code == 0, left.log
-        assert left.outputs["outcome"] == "pass"
-        assert (left.outputs["exit-code"], left.outputs["planned"], left.outputs["passed"]) == ("0", "2", "2")
-        assert (left.outputs["pass-rate"], left.outputs["errored"]) == ("1.0000", "0")
-        assert left.outputs["junit-path"] == "evals/out/junit.xml"
-        assert left.outputs["results-path"] == "evals/gradegate-results.json"
-        suite = ET.parse(action.workspace / left.outputs["junit-path"]).getroot()
-        assert len(suite.findall(".//testcase")) == 2
-        assert suite.findall(".//failure") + suite.findall(".//error") == []
-        assert [c.name for c in left.shown if c.name == "error"] == []
-        assert "2 cases: 2 passed" in left.summary
-        (comment,) = action.github.comments
-        assert left.outputs["comment-url"] == comment["html_url"]
-        assert {f"Bearer {KEY}"} == {headers["Authorization"] for _, _, headers in llm.requests}
-
-    def test_a_missed_threshold_blocks_and_says_why_at_the_line(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = answers("D", NASTY)
-        left = action.run()
-        assert left.code == 1, left.log
-        assert left.outputs["outcome"] == "blocked"
-        assert (left.outputs["planned"], left.outputs["passed"], left.outputs["failed"]) == ("2", "1", "1")
-        suite = ET.parse(action.workspace / left.outputs["junit-path"]).getroot()
-        (failure,) = suite.findall(".//failure")
-        assert "because of D" in (failure.get("message") or "") + (failure.text or "")
-        (mark,) = [c for c in left.shown if c.name == "error"]
-        assert mark.properties["file"] == "evals/promptfooconfig.yaml"
-        assert mark.properties["line"] == str(LINE)
-        assert "because of D" in mark.data
-        (comment,) = action.github.comments
-        assert "because of D" in comment["body"]
-        assert "because of D" in left.summary
-        sha = action.payload["pull_request"]["head"]["sha"]
-        assert f"/blob/{sha}/evals/promptfooconfig.yaml#L{LINE}" in comment["body"]
+    @pytest.mark.parametrize("name", tables(Path(__file__).with_suffix(".yaml")))
+    def test_a_scene(self, action: Step, llm: FakeLlm, name: str) -> None:
+        play(table(__file__, name), action, llm)
 
     def test_what_the_model_writes_commands_nobody(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("D", NASTY)
@@ -123,105 +142,6 @@ class Scenarios:
         (comment,) = action.github.comments
         assert comment["body"].startswith(f"{Stamp().marker} ")
         assert comment["body"].count(Stamp().marker) == 1
-
-    def test_the_comment_of_the_first_run_is_updated_by_the_second(self, action: Step, llm: FakeLlm) -> None:
-        action.github.add("mona", f"{Stamp().line}\nPASSED")
-        llm.reply = answers("D")
-        assert action.run().code == 1
-        llm.reply = answers("A")
-        assert action.run().code == 0
-        spoof, ours = action.github.comments
-        assert spoof["body"] == f"{Stamp().line}\nPASSED"
-        assert ours["user"]["login"] == "github-actions[bot]"
-        assert "because of D" not in ours["body"]
-        assert len(action.github.asked("PATCH")) == 1
-
-    def test_a_key_that_the_model_server_refuses_is_never_green(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = lambda path, body: (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
-        left = action.run()
-        assert left.code in {2, 3}, left.log
-        assert left.outputs["outcome"] == "inconclusive"
-        assert (left.outputs["passed"], left.outputs["failed"], left.outputs["errored"]) == ("0", "0", "2")
-        assert left.outputs["pass-rate"] == ""
-        suite = ET.parse(action.workspace / left.outputs["junit-path"]).getroot()
-        assert len(suite.findall(".//error")) == 2
-        assert suite.findall(".//failure") == []
-
-    def test_a_grader_without_a_verdict_is_inconclusive(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = lambda path, body: "Paris" if body["model"] == "candidate" else "I am not sure"
-        left = action.run()
-        assert left.code == 3, left.log
-        assert (left.outputs["outcome"], left.outputs["errored"]) == ("inconclusive", "2")
-
-    def test_a_fork_keeps_its_verdict_without_a_comment(self, action: Step, llm: FakeLlm) -> None:
-        action.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
-        action.payload["pull_request"]["head"]["repo"]["full_name"] = "mona/hello"
-        for letter, code in (("A", 0), ("D", 1)):
-            llm.reply = answers(letter)
-            left = action.run()
-            assert left.code == code, left.log
-            assert left.outputs["comment-url"] == ""
-            assert any("comes from a fork" in c.data for c in left.shown if c.name == "warning")
-            assert left.summary
-        assert action.github.comments == []
-
-    def test_a_github_that_is_down_changes_no_verdict(self, action: Step, llm: FakeLlm) -> None:
-        action.github.trouble("GET", 403, "API rate limit exceeded", headers={"Retry-After": "3600"}, times=99)
-        llm.reply = answers("A")
-        left = action.run()
-        assert left.code == 0, left.log
-        assert any("rate limit" in c.data for c in left.shown if c.name == "warning")
-
-    def test_mistakes_stop_before_the_first_call_and_mark_their_lines(self, action: Step, llm: FakeLlm) -> None:
-        path = action.workspace / "evals" / "promptfooconfig.yaml"
-        path.write_text(CONFIG.replace("type: factuality", "type: factualty"))
-        left = action.run()
-        assert left.code == 2, left.log
-        assert llm.requests == []
-        assert (left.outputs["outcome"], left.outputs["exit-code"]) == ("mistake", "2")
-        (mark,) = [c for c in left.shown if c.name == "error"]
-        assert mark.properties == {"file": "evals/promptfooconfig.yaml", "line": str(LINE)}
-        assert 'did you mean "factuality"?' in mark.data
-        (comment,) = action.github.comments
-        assert "factualty" in comment["body"]
-
-    def test_a_merge_group_is_decided_without_a_comment(self, action: Step, llm: FakeLlm) -> None:
-        action.event = "merge_group"
-        action.payload = {"merge_group": {"head_sha": "a" * 40, "base_sha": "b" * 40}}
-        llm.reply = answers("D")
-        left = action.run()
-        assert left.code == 1, left.log
-        assert action.github.seen == []
-        assert "is not about a pull request" in left.log
-
-    def test_a_weaker_gate_is_blocked_until_somebody_else_labels_the_head(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = answers("A")
-        weaker = CONFIG.replace("value: Paris is", "blocking: false\n        value: Paris is")
-        action.payload["pull_request"]["updated_at"] = "2026-03-01T12:00:00Z"
-        head = action.payload["pull_request"]["head"]["sha"]
-        action.write({".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker, ".git/HEAD": head})
-        action.inputs |= {"base": ".base", "changes": "block", "approve_label": "gate-approved"}
-        action.github.happened("labeled", "2026-03-01T11:59:59Z", label="gate-approved")
-        left = action.run()
-        assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
-        (comment,) = action.github.comments
-        assert comment["body"].splitlines()[5:7] == ["> [!WARNING]", "> **This pull request weakens its own gate in 1 place**"]
-        assert "was set before the head was pushed" in comment["body"]
-        (mark,) = [c for c in left.shown if c.name == "warning"]
-        assert mark.properties["line"] == str(LINE)
-        assert "`factuality` of `France`: no longer blocks" in mark.data
-        action.github.happened("labeled", "2026-03-01T12:00:01Z", label="gate-approved")
-        left = action.run()
-        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
-        assert "approved by the label" in action.github.comments[0]["body"]
-
-    def test_a_base_that_is_the_same_is_not_spoken_of(self, action: Step, llm: FakeLlm) -> None:
-        llm.reply = answers("A")
-        action.write({".base/evals/promptfooconfig.yaml": CONFIG})
-        left = action.run(base=".base", changes="block", approve_label="gate-approved")
-        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
-        assert "own gate" not in left.log + left.summary
-        assert not [seen for seen in action.github.seen if "timeline" in seen.path]
 
     def test_the_checkout_is_data_and_none_of_its_code_runs(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("A")
