@@ -1,7 +1,5 @@
 """``python -m gradegate``, and the console script. Until the commands are imported, a signal ends the process at once."""
 
-from __future__ import annotations
-
 import signal
 from typing import NoReturn
 

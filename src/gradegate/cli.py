@@ -1,7 +1,5 @@
 """The commands and the exit codes: the one place that exits."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

@@ -1,7 +1,5 @@
 """What an option of a run is: what both doors call it, how its text is read, what it means, and who has it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """A table of plug-ins that fills itself by importing every module of a folder."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import re

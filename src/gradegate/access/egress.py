@@ -4,8 +4,6 @@ A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variab
 does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Hosts that a key may go to, addresses that are never called, and those that the network of this process does not reach."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -3,8 +3,6 @@
 Format: https://deepeval.com/docs/evaluation-datasets; ``configs/goldens.py`` reads the rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """gradegate's own lines: ``{"id", "output"}`` and what else is known of an answer; docs/answers.md describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

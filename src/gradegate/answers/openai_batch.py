@@ -4,8 +4,6 @@ Format: https://platform.openai.com/docs/api-reference/batch/request-output. The
 the Responses API.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

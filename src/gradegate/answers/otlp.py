@@ -9,8 +9,6 @@ https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 not read: then it is not known which tools were called.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Format: ``SingleTurnSample`` and ``MultiTurnSample`` of ragas, ``dataset_schema.py``: JSON lines, or a list of rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ API: https://platform.openai.com/docs/api-reference/chat/create and https://plat
 in the types of the ``openai`` package 3.54.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

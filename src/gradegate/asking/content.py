@@ -7,8 +7,6 @@ https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (``tool-call``),
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-crea
 take no such key, too. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

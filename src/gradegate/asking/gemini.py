@@ -4,8 +4,6 @@ API: https://ai.google.dev/api/generate-content, as in the types of the ``google
 ``responseJsonSchema`` takes JSON Schema; parts with ``thought`` are reasoning.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

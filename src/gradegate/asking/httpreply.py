@@ -1,7 +1,5 @@
 """Requests of a template, out of whose places no value breaks, and ``transformResponse``: paths, or else JavaScript."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ runner gives a job with ``permissions: id-token: write`` an address and a token 
 Which account is asked for is said by variables of the workflow, never by a config, which a pull request may write.
 """
 
-from __future__ import annotations
-
 import base64
 import email.utils
 import json

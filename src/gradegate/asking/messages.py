@@ -5,8 +5,6 @@ output: ``output_config.format``, else a forced tool
 (https://platform.claude.com/docs/en/build-with-claude/structured-outputs).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ goes or with whose key, because else it would go elsewhere than the config means
 know: services whose parameters are open are sent it, others are not, and a note says so.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The contract of a provider: a request in, a reply out, everything that goes wrong as ProviderError."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

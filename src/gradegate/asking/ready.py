@@ -1,7 +1,5 @@
 """Waits for an application that an earlier step started, so that a run does not begin before it listens."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A service with the API of OpenAI under an address and a key of its own: its chat models, and its embeddings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What chat APIs share apart from where they are: a request body out of a question, and an answer out of a response."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What providers share that speak JSON over HTTP: sending, the vendor's words in an error, tokens and prices."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

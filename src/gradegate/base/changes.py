@@ -3,8 +3,6 @@
 Additions and other texts of prompts are no findings, and order never matters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """The base of a pull request: its plan, without asking a model, and its results, never of a file that the pull request could write."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Planned answers and grades of two checkouts compared: each of the base must stand in the head, wherever, and ask for as much."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``gradegate action``: the entry point of the container."""
 
-from __future__ import annotations
-
 import argparse
 import os
 

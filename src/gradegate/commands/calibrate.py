@@ -1,7 +1,5 @@
 """``gradegate calibrate``: a grader compared with human labels."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from functools import partial

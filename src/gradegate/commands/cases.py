@@ -1,7 +1,5 @@
 """``gradegate cases``: the cases for an application to answer."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The choices of `gradegate init`, and the defaults of those that were not made."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Container

@@ -1,7 +1,5 @@
 """``gradegate explain``: one case of a run, from the question to the decision."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

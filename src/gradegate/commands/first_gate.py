@@ -1,7 +1,5 @@
 """What ``gradegate init`` does: choose, look, write, and say what comes next."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

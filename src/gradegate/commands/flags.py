@@ -1,7 +1,5 @@
 """The options of the command line, with their values; also those of ``promptfoo eval`` that have no effect here."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

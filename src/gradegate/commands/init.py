@@ -1,7 +1,5 @@
 """``gradegate init``: a first gate in a repository, and what the Action will do there."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

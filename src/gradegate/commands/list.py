@@ -1,7 +1,5 @@
 """``gradegate list``: what there is to choose from, by the registries."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """``gradegate merge``: what shards asked, decided as one run."""
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 

@@ -1,7 +1,5 @@
 """``gradegate migrate``: what a promptfoo config or a workflow that runs promptfoo lacks here, as a diff."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

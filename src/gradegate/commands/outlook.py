@@ -1,7 +1,5 @@
 """What the workflows of a repository do on a pull request: which jobs run gradegate, whether they block, what forks get."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

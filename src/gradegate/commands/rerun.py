@@ -1,7 +1,5 @@
 """``gradegate rerun --failed``: what did not pass in an earlier run, asked again."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """``gradegate run``, ``eval`` to those who come from promptfoo."""
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 

@@ -1,7 +1,5 @@
 """``gradegate schema``: what editors and readers of results check by."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """``gradegate validate``: everything that is wrong in configs, and what a run of them would be."""
 
-from __future__ import annotations
-
 import argparse
 
 from gradegate.commands import flags

@@ -1,7 +1,5 @@
 """``gradegate view``: a results.json as a page in the browser."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

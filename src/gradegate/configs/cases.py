@@ -1,7 +1,5 @@
 """One test with its assertions and turns, as a config or a file of tests writes it; a conversation is checked before anything is asked."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What every part of a config file is read at: the source, and the mistakes and notes that come up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

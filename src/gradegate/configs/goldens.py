@@ -4,8 +4,6 @@ Format: https://deepeval.com/docs/evaluation-datasets, and deepeval ``dataset/ut
 conversation. JSON lines and CSV join the documents of a list with ``|``, and so does this take them apart.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

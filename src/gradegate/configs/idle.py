@@ -7,8 +7,6 @@ what they are about is decided elsewhere: a text says itself which variables it 
 so is `redteam` beside tests.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal

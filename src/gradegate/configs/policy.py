@@ -1,7 +1,5 @@
 """What a config makes of grades: the ``gate`` block, and ``derivedMetrics``, which are worked out of others at the end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

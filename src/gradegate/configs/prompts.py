@@ -1,7 +1,5 @@
 """Prompts as a config writes them: text, files, and mappings with a label."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Code that a config names: snippets and JavaScript files, read here; programs that make prompts, tests or the whole config."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath

@@ -1,7 +1,5 @@
 """Providers and graders as config files write them, for every dialect that names any."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

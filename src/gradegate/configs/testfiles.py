@@ -3,8 +3,6 @@
 CSV is read as promptfoo reads it: columns are variables, ``__expected`` columns are assertions.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

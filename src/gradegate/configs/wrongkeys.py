@@ -3,8 +3,6 @@
 Keys are compared as people mix them up: in any case, with and without hyphens and underscores.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache

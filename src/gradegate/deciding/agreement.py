@@ -1,7 +1,5 @@
 """How a grader agrees with people, how often it changes its mind, and whether it has moved since. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

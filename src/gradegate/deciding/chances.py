@@ -3,8 +3,6 @@
 Pure functions of numbers. Shares and chances are from 0 to 1; what nothing was counted for is None.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

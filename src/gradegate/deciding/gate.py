@@ -1,7 +1,5 @@
 """Decides: rules over grades, errors apart, blocked over inconclusive over advisory. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple

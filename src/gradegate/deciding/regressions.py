@@ -1,7 +1,5 @@
 """The rules that look at the base: at most so many new failures, and no drop, cost or latency that noise does not explain. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One rule of a gate over the grades that it selects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The runs of a case: what they mean for a rule, how many are made next, and the case as one row. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

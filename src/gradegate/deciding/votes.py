@@ -1,7 +1,5 @@
 """The result of several asks of one grade: Wald's sequential test over their outcomes and models, and votes of earlier runs. Pure."""
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The body of an Aegis custom run, gated here: every metric of a row is an assertion of its recorded output."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DeepEval's dataset files: goldens and conversations that ``EvaluationDataset.save_as`` wrote, read as cases."""
 
-from __future__ import annotations
-
 from gradegate.configs import goldens
 from gradegate.configs.cases import read_turns
 from gradegate.configs.dialect import DIALECTS, Dialect, Source

@@ -6,8 +6,6 @@ Format: https://docs.github.com/en/github-models/use-github-models/storing-promp
 ``gh models eval`` makes of it (https://github.com/github/gh-models, ``pkg/prompt/prompt.go``, ``cmd/eval/eval.go``).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """promptfoo's config file, with our ``gate``, ``blocking`` and ``turns`` in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 All processes together stay below 500 MB: 192 of the worker's, and what the sizes below leave the gate itself.
 """
 
-from __future__ import annotations
-
 MIB = 1024 * 1024
 
 # --- what is evaluated: templates, schemas, patterns ---

@@ -4,8 +4,6 @@ The name of an object is the hash of what it holds, so that whoever knows the na
 else lies in the folder, and however it came there. The program ``git`` is not asked: a repository can configure what that starts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

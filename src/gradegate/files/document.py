@@ -4,8 +4,6 @@ JSON is what the standard library reads, with the lines that YAML's reader finds
 such as a key of 1,024 characters, every line is the first.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import json

@@ -4,8 +4,6 @@ The text is edited and the values are changed side by side; a text that does not
 shares them, is not given out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where a text stops being what a library reads, in words of ours: those of an exception are for whoever calls the library."""
 
-from __future__ import annotations
-
 import re
 from json import JSONDecodeError
 

@@ -3,8 +3,6 @@
 Code is programs of the repository, which run only by leave of the workflow (``programs``).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePath, PurePosixPath
 

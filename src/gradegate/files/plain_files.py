@@ -4,8 +4,6 @@ Whoever reads a pipe or a device may wait for ever. A file is written next to it
 or none, and nothing that is there is touched.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -1,7 +1,5 @@
 """What is wrong with a value that pydantic refused, in words for people: what it has to be, what it is, and what to write."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Built on PyYAML's event parser (libyaml where it is installed) instead of its lo
 marks for every scalar, five kilobytes for a test case, and knows neither duplicate keys nor alias bombs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources

@@ -1,7 +1,5 @@
 """The action: reads its inputs and the event, runs, and publishes what came of it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import replace

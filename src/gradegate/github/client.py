@@ -1,7 +1,5 @@
 """The REST client for GitHub: who we are, which answers are worth asking again, and what a refusal means."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Whether a pull request changes anything that a run depends on. What cannot be told counts as a change."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What started the workflow: its pull request, commits and repositories, and how reports link to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -5,8 +5,6 @@ given no ``INPUT_*`` by the runner, and may not tell the step's own variables fr
 ``env`` can (actions/runner, CompositeActionHandler), unknown inputs among them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

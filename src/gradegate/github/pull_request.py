@@ -1,7 +1,5 @@
 """What GitHub says of a pull request: which one a first stage ran for, which files it changes, and who approved its gate."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime

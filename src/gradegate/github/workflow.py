@@ -1,7 +1,5 @@
 """The files by which a step talks to the runner, its outputs and its summary; and what it leaves when it ends before it can publish."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -5,8 +5,6 @@ answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

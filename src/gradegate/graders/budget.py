@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 ``src/assertions/latency.ts`` and ``cost.ts``.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -4,8 +4,6 @@ Score: the confidence of the label, 0 where the model gives none; without a labe
 https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/, ``src/matchers/classification.ts``.
 """
 
-from __future__ import annotations
-
 from gradegate.errors import ProviderError, Trouble
 from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
 

@@ -5,8 +5,6 @@ evals/registry/modelgraded/), by way of promptfoo (``src/matchers/llmGrading.ts`
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model-graded-closedqa/. The prompt is our own.
 """
 
-from __future__ import annotations
-
 from gradegate.grading.grader import Asks, Grader, Judge, Transcript, Verdict, assertion
 from gradegate.grading.metrics import verdicts
 

@@ -3,8 +3,6 @@
 As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#contains, ``src/assertions/contains.ts``.
 """
 
-from __future__ import annotations
-
 import csv
 from typing import Any, ClassVar
 

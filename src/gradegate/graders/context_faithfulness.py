@@ -6,8 +6,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 ``src/matchers/rag.ts``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.grading.grader import Judge, Transcript, Verdict, assertion

@@ -5,8 +5,6 @@ RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.grading.grader import Judge, Transcript, Unreadable, Verdict, assertion

@@ -4,8 +4,6 @@ Score: the mean, over the ranks k of the documents that help, of (helpful docume
 https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ Score: the share of the expected answer's sentences that a document holds. Sourc
 https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextual_recall/``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from gradegate.grading.grader import Judge, Transcript, assertion

@@ -4,8 +4,6 @@ Score: the statements of all documents that bear on the question, over all state
 https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/contextual_relevancy/``.
 """
 
-from __future__ import annotations
-
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import metric, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_each, share_of_yes

@@ -4,8 +4,6 @@ Score: the share of the user's wishes that were met; 1 for no wishes. Source:
 https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.grading.grader import Judge, Transcript, assertion

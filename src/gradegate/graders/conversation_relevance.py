@@ -5,8 +5,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 ``src/external/assertions/deepeval.ts``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -5,8 +5,6 @@ Score: the model's mark from 0 to 10, over 10; it works out the steps where only
 ``deepeval/metrics/conversational_g_eval/`` have it, without its weighting by token probabilities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

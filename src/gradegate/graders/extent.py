@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 #finish-reason, ``src/assertions/wordCount.ts``, ``levenshtein.ts`` and ``finishReason.ts``.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field

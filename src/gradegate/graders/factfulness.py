@@ -5,8 +5,6 @@ https://docs.aegisevals.ai/docs/metrics/General/factfulness-metric, which gives 
 readings that were not taken. The share of atomic claims that are true is that of FActScore (https://arxiv.org/abs/2305.14251).
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

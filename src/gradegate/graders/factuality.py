@@ -5,8 +5,6 @@ their scores are those of promptfoo (``src/matchers/llmGrading.ts``):
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factuality/. The prompt is our own.
 """
 
-from __future__ import annotations
-
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 

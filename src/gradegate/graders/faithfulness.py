@@ -4,8 +4,6 @@ Score: the share of claims that no document contradicts (that one supports, with
 Source: https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS (https://arxiv.org/abs/2309.15217).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from gradegate.grading.grader import Judge, Transcript, assertion

@@ -5,8 +5,6 @@ Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ There, a reply that names no choice fails the answer, and one that mentions seve
 is no verdict. The built-in evaluators are asked for in words of our own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

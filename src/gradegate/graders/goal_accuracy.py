@@ -7,8 +7,6 @@ AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics
 (``strict_mode``).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Score: the share of the texts that the answer does not contradict. Source: https
 ``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

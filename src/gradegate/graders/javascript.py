@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/j
 ``docs/javascript.md`` says what is other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import lru_cache

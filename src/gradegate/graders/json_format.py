@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 ``src/assertions/json.ts``; schemas as https://json-schema.org defines them.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

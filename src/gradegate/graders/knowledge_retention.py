@@ -4,8 +4,6 @@ Score: the share of the assistant's messages that forget nothing, among those wi
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

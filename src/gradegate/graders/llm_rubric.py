@@ -5,8 +5,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/llm-r
 A reply without ``pass``, which passes there, is not a verdict here (with a threshold, a score alone is one).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

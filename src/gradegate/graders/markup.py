@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 #contains-html, ``src/assertions/xml.ts`` and ``html.ts``; XML is read as https://www.w3.org/TR/xml has it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ The mean (or the sum) of the other assertions' scores, by the weights of ``value
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/max-score/, ``src/matchers/comparison.ts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Literal

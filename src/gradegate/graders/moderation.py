@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/m
 categories are those of https://platform.openai.com/docs/guides/moderation.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -5,8 +5,6 @@ Papineni et al. 2002 (https://doi.org/10.3115/1073083.1073135), Wu et al. 2016 (
 https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#bleu, #gleu and #rouge-n.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

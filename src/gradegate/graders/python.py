@@ -4,8 +4,6 @@ As in promptfoo (``src/assertions/python.ts``): one line is an expression over `
 body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Score: the share of the assistant's messages that keep to the role. Source:
 https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/select-best/, ``src/matchers/comparison.ts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gradegate.grading.grader import Asks, Grade, Grader, Judge, Transcript, Unreadable, Verdict, assertion, verdicts_on

@@ -4,8 +4,6 @@ Score: the cosine or the dot product of the embeddings, or 1 / (1 + their Euclid
 https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/matchers/similarity.ts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar

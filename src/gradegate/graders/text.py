@@ -4,8 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 ``startsWith.ts`` and ``regex.ts``.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Arguments and defaults are those of Aegis's structural metrics (https://docs.aegisevals.ai/docs/metrics/structural/).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Self
 

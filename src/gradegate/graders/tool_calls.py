@@ -5,8 +5,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 tool-correctness is DeepEval's (``metrics/tool_correctness``), over names.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

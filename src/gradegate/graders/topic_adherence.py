@@ -7,8 +7,6 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 = helped / (helped + withheld), f1 = their harmonic mean.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

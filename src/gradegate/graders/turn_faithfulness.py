@@ -5,8 +5,6 @@ Score: the mean over windows of the share of claims that hold; each exchange end
 ``deepeval/metrics/turn_faithfulness/``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

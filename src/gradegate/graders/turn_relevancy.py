@@ -4,8 +4,6 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 ``deepeval/metrics/turn_relevancy/``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.grading.grader import Judge, Transcript, assertion

@@ -3,8 +3,6 @@
 What every grader names is imported from here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Asks the grading models and reads their replies: the only place where a reply becomes a verdict or an error."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

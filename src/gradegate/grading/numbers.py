@@ -1,7 +1,5 @@
 """Numbers, bounds, lists and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import suppress

@@ -3,8 +3,6 @@
 As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Grading prompts: our own templates, or what ``rubricPrompt`` puts in their place, as chat messages to fill in."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ connection sends head and body through its own ``send``, keeps its socket in ``s
 a response says in ``length_remaining`` whether it was read to its end. ``tests/http/test_adapter.py`` checks each.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

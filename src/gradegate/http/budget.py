@@ -5,8 +5,6 @@ request in flight, which reserves the dearest price of any model. The last reque
 overshot by its price, and by what first requests of a model, and requests dearer than all before, cost beyond what they reserved.
 """
 
-from __future__ import annotations
-
 import math
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The last look at a request before it leaves: no credential stands anywhere but in the field that our own code fills."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

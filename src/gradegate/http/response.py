@@ -1,7 +1,5 @@
 """What is sent over HTTP, and what came back."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tokens that are minted when they are needed: once for all threads, anew before they end, and not again and again in vain."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Binds assertions: types to graders with their options, checked and filled in, and sets to their members."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Binds names to models: provider ids to providers, and assertions to the models that grade them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

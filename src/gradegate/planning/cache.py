@@ -1,7 +1,5 @@
 """The cache of replies that a run may use: who runs, and whether the files of it are not part of what is judged."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Looks a plan over before anything is asked: what cannot work is a mistake, what cannot fail is noted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

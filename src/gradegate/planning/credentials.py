@@ -1,7 +1,5 @@
 """What providers would send of the environment: the mistakes of where it goes, and of as what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Which tests and models of a config are run, where the command line asks for some of them, or others: as promptfoo filters."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

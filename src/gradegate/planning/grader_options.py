@@ -1,7 +1,5 @@
 """Options of graders, and those that a test sets for all of its own."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 

@@ -5,8 +5,6 @@ target's settings are in it alone. ``terms`` are what a grade is held to, and pa
 options or of the environment: these may be secrets, which not every job has.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Reads the configs that a run is about into suites, each with the place that its paths are relative to."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

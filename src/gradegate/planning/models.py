@@ -1,7 +1,5 @@
 """Checks models before the first call: what they serve, their price, tools and images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 

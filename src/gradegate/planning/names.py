@@ -1,7 +1,5 @@
 """Finds variables that prompts and the values of assertions ask for and that tests do not define."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Which targets answer a test, and with which prompts, by the names that tests, targets and prompts use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

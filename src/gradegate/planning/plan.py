@@ -1,7 +1,5 @@
 """From suites to jobs: everything is filled in and bound here, so every mistake shows before the first call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

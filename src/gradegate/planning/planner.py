@@ -1,7 +1,5 @@
 """One suite to jobs: its cases filled in and bound, each for every target and prompt that it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Prompts filled in for a case: before anything is asked, and again with the conversation so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 As in promptfoo, a stored answer wins over a variable of its name. It is data: no template in it is filled in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

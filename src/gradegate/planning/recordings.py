@@ -1,7 +1,5 @@
 """Recorded answers in a plan: which answer belongs to which call, by id or by the request."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

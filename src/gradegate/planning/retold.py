@@ -1,7 +1,5 @@
 """A run as arguments of ``gradegate run``, so that reports can show the command that repeats it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ It is milder than the reader, never stricter: what it refuses, the reader refuse
 quotes, as the reader takes them, and a key with nothing behind it is none.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """Which values of a run no report may show: those of the environment, and keys written into a config."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The limits of a run and of one shard: all shards together take no more than the whole run may."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from gradegate.errors import ConfigError

@@ -1,7 +1,5 @@
 """Adds up the size of a run before it is made: lists, prompts, providers and repetitions multiply."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads the files that the config of a provider names for its tools and its response format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

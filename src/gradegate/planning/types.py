@@ -1,7 +1,5 @@
 """Types of assertions that there are no graders for: those of other tools, other spellings, and what people mean."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A test's variables: files read in, lists expanded, templates in values filled in."""
 
-from __future__ import annotations
-
 import base64
 import glob
 import itertools

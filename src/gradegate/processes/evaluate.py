@@ -1,7 +1,5 @@
 """Has something evaluated in the worker, under the limits of one request and of the whole run."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import threading

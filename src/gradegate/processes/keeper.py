@@ -7,8 +7,6 @@ closes, however gradegate ends. On standard output it says once how the code's p
 began, or ``{"code", "tail"}`` with the last that was printed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

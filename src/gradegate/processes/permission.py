@@ -1,7 +1,5 @@
 """Whether code of the repository may run, as which user, and with what: the workflow or the command line decides, never a config."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -3,8 +3,6 @@
 It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import site

@@ -1,7 +1,5 @@
 """Code of the repository as configs name it: a file with a function in it, with a digest of what it will run."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a process gives up before it meets text or code of others, and what keeps it out of the process with the keys."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

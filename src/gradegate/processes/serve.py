@@ -5,8 +5,6 @@ A request and its answer are JSON behind their length in four bytes. A request t
 by a signal, which no code can catch or outrun; so a worker whose parent was killed ends too, at the latest then.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

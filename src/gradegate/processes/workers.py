@@ -1,7 +1,5 @@
 """Processes in which something runs apart: code of the repository under its keeper, and what we evaluate ourselves in a sandbox."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

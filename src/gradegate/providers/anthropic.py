@@ -6,8 +6,6 @@ https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) a
 exchanges and calls have to name).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -9,8 +9,6 @@ https://learn.microsoft.com/azure/ai-services/openai/assistants-reference-runs. 
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from urllib.parse import quote

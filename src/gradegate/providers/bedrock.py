@@ -6,8 +6,6 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 ``bedrock:converse:MODEL`` in this one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 Tokens of OpenRouter for GitHub's identity: https://openrouter.ai/docs/api/api-reference/oauth/exchange-a-workload-identity-token
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from gradegate.access.hosts import Vendor

@@ -1,7 +1,5 @@
 """echo: answers with the prompt itself, for tests of a config without a model."""
 
-from __future__ import annotations
-
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.values.conversation import Reply, Request, Usage
 

@@ -4,8 +4,6 @@ API: https://ai.google.dev/api/generate-content and https://ai.google.dev/api/em
 request for up to 100 texts); the key goes in the header ``x-goog-api-key``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote

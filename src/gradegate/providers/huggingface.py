@@ -6,8 +6,6 @@ of router.huggingface.co, for vectors and similarity with ``/pipeline/TASK`` beh
 promptfoo's (https://www.promptfoo.dev/docs/providers/huggingface/).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ API: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (``/completi
 are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 """
 
-from __future__ import annotations
-
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import picked

@@ -5,8 +5,6 @@ API: https://docs.mistral.ai/api, as in the types of the ``mistralai`` package 3
 type ``thinking``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

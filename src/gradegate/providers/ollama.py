@@ -4,8 +4,6 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 ``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` is beside ``content``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

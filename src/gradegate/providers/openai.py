@@ -5,8 +5,6 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 (https://platform.openai.com/docs/guides/moderation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from gradegate.access.hosts import Vendor

@@ -5,8 +5,6 @@ https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, opt
 ``{error}``; a command gets the same three as its last arguments, and its standard output is the answer.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

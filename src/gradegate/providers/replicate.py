@@ -6,8 +6,6 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 (https://www.promptfoo.dev/docs/providers/replicate/).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from gradegate.access.hosts import Vendor

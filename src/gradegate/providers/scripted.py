@@ -5,8 +5,6 @@ prompt answers with its ``reply``. A list of replies is given out in order, the 
 ``when`` answers everything; ``error`` in place of ``reply`` makes the call fail with those words.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from typing import Annotated

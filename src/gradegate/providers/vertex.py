@@ -6,8 +6,6 @@ https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai (``raw
 their order are those of promptfoo (https://www.promptfoo.dev/docs/providers/vertex/).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

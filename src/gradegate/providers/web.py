@@ -6,8 +6,6 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 ``callClassificationApi`` of promptfoo's custom providers do.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

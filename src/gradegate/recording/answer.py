@@ -1,7 +1,5 @@
 """The contract of a shape: it recognises a file of answers made elsewhere, and reads each into an ``Answer``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (parts ``tool-call``
 known here might be a call, so it is a mistake: of a message that is read it is known which tools were called.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads files with answers made elsewhere, which anybody may have written: each is recognised by what it holds."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What the cache holds of a reply, and who can have written it: the key of its HMAC follows from the credential that asked."""
 
-from __future__ import annotations
-
 import hmac
 import json
 from base64 import b64encode

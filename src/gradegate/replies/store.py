@@ -1,7 +1,5 @@
 """Replies in one SQLite file, which several processes may use. What cannot be read is not there; nothing is guessed."""
 
-from __future__ import annotations
-
 import hmac
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """What all reports say about a run as a whole: its budget, its cache, its cost, its derived metrics, what its rules cannot see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from gradegate.access.hiding import Hide

@@ -3,8 +3,6 @@
 Plain and capped. What models and configs wrote stands in blocks that it cannot close, and is said to be data.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shlex

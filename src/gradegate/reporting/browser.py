@@ -5,8 +5,6 @@ can be chosen by. A case names the numbers of these choices alone, so that no te
 compares.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

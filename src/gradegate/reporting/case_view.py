@@ -5,8 +5,6 @@ as evidence is read by its shape: lists of mappings with a text and a verdict. O
 held against, so that the nearest by its words is shown: that is for people, and decides nothing.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import re

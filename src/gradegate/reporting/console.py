@@ -1,7 +1,5 @@
 """A run as lines for a terminal or a log: what did not pass as a list, then the evidence, what it took, and the verdict last."""
 
-from __future__ import annotations
-
 import enum
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Finds the report for each path that the user names, and writes it there: on GitHub inside the workspace alone."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """What a person wants to know of a case that did not pass: what was asked, what came, at which turn, and why; also as plain text."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """What each row of a run does to the check: blocks it, leaves it undecided, failed once, was known, or only advises."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import json

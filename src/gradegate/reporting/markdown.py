@@ -1,7 +1,5 @@
 """Markdown as GitHub renders it: text that stays text, and pages that stay within a limit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Cases that did not pass, in Markdown: each as a row of a table, and as a block of what was expected, what came, and why."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass

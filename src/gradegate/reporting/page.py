@@ -1,7 +1,5 @@
 """The Markdown page that the pull request comment and the job summary share: what decides in sight, the rest folded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 

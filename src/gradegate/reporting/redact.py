@@ -1,7 +1,5 @@
 """Hides secrets in the values of a run, before a report escapes or cuts its texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """One case of a run: found by what somebody calls it, and told from the question to the decision as plain text for a terminal."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

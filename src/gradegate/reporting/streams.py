@@ -1,7 +1,5 @@
 """Standard output and standard error, which may be closed: what cannot be written is lost and changes no verdict."""
 
-from __future__ import annotations
-
 import io
 import os
 import select

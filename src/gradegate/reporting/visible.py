@@ -1,7 +1,5 @@
 """Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

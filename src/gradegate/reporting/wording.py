@@ -1,7 +1,5 @@
 """The words that all reports share for figures, cases, rules and outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction

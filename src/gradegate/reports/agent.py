@@ -1,7 +1,5 @@
 """For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gradegate.reporting.agent import told

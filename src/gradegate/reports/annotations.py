@@ -1,7 +1,5 @@
 """Annotations: what did not pass, as workflow commands that GitHub shows at the line of the config."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

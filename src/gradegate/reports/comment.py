@@ -1,7 +1,5 @@
 """The comment on the pull request: what failed and why, within what GitHub accepts."""
 
-from __future__ import annotations
-
 from gradegate.reporting.markdown import utf16
 from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink

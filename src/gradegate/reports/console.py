@@ -1,7 +1,5 @@
 """Text for people in the log of a step: what did not pass, the rules, and the verdict as the last line."""
 
-from __future__ import annotations
-
 from gradegate.reporting.console import LOG, lines
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import harmless

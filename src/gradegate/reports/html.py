@@ -1,7 +1,5 @@
 """A page for a browser to work with: everything in one file, and nothing in it from elsewhere."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

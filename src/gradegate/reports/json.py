@@ -1,7 +1,5 @@
 """results.json: everything that the run found, for programs; one line per case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink

@@ -7,8 +7,6 @@ not asked again is ``<skipped>``, as is what could not be told in a run that is 
 green and no case says why, a test case "the run" does.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

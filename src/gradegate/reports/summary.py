@@ -1,7 +1,5 @@
 """The job summary: the comment's material with more room, and a table of all cases."""
 
-from __future__ import annotations
-
 from gradegate.reporting.markdown import utf8
 from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink

@@ -1,7 +1,5 @@
 """The base run that a run is compared with, and the status of a case against it. Frozen values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

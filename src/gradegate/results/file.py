@@ -1,7 +1,5 @@
 """Files of earlier runs, which anybody may have written: results.json as a decision and as the run of the base, and the history."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 A shape has a key for each of them, by ``keys_of``; what is otherwise in the file is a key of its own, and ``At`` says where it is.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import types

@@ -1,7 +1,5 @@
 """Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Gets what is graded: a recorded answer or conversation as it is, or one that is had with the target now."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

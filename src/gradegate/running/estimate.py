@@ -1,7 +1,5 @@
 """What a plan will take, and what its rules cannot see, before anything is asked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

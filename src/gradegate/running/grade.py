@@ -1,7 +1,5 @@
 """Has answers graded: each assertion by its grader, and comparisons of all answers to a case once these have their other grades."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property

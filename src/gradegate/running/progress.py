@@ -1,7 +1,5 @@
 """Shows how far a run is, and what it has cost so far: a bar on a terminal, a plain line now and then elsewhere."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

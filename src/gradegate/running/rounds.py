@@ -1,7 +1,5 @@
 """What is asked next: runs of cases in rounds, jobs that belong together, and portions of work that the budget covers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

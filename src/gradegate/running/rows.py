@@ -1,7 +1,5 @@
 """Rows of answers: graded, failed, missing, and those for calls that the budget did not cover."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs a plan in threads: asks the targets, has the answers graded, and turns whatever goes wrong into an ERROR."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Whether a reply holds an answer, by one rule for live and recorded ones; and answers as transforms make them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The ways of `gradegate calibrate` and `gradegate cases` through a session, neither of which gates: labels, asks, figures, reports."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping

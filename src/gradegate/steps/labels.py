@@ -1,7 +1,5 @@
 """Labelled outputs: lines in which a person says whether an assertion of a case holds; some are sentinels, asked in a gate."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """A merge: the run of a plan that the parts of all shards answer, with the same rows, waves and rules as if one job had asked."""
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

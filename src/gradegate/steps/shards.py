@@ -1,7 +1,5 @@
 """The ways of a run in shards: a plan to a part, and the parts of all shards to a decision or to what is still open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Chat prompts: JSON or YAML lists of messages, told apart from plain text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

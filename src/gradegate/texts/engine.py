@@ -1,7 +1,5 @@
 """Fills templates in along their tree; what may take long is done in the worker, with the same functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce

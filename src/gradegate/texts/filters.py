@@ -1,7 +1,5 @@
 """The filters and tests of Nunjucks that templates have; what a filter refuses raises TypeError."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ Expressions have the signs and functions of two tables, brackets, numbers and me
 (https://mathjs.org/docs/expressions/syntax.html). The rest of mathjs is refused before anything is run.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

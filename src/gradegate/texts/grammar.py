@@ -3,8 +3,6 @@
 Where Jinja reads signs otherwise than Nunjucks (``not a == b``, ``1 + 2 ~ 3``, ``1 < 2 < 3``), brackets are asked for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property

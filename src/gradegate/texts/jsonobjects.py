@@ -1,7 +1,5 @@
 """JSON in the few other spellings that models have for it, and the JSON objects that a text holds."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

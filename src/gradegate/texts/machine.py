@@ -4,8 +4,6 @@ The engine's limits come before the worker's, so that a runaway snippet costs it
 what is thrown past the prelude, such as being interrupted, comes as an exception of the engine.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

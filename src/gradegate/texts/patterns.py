@@ -4,8 +4,6 @@ Those of JavaScript run in its own engine, the rest in Python's ``re``. What the
 raises Exceeded and, for what is no pattern, ValueError.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Nothing is retrieved. A reference leads into the schema itself or to a metaschem
 has with it. What the worker does comes first, what asks it comes last.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

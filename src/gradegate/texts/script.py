@@ -4,8 +4,6 @@ JavaScript is parsed where the config is, and called with plain data in the work
 context of its own, so nothing of one answer is left for the next.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A name counts only where it is called, made or looked into, is not declared, and
 word in a text or a comment is no use of it. What is not found here is an error when it runs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache

@@ -4,8 +4,6 @@ A template of which it is certain that it takes no more than its variables have 
 100,000 of them; any other in the worker, under its limits (``docs/limits.md``). Both give the same text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -3,8 +3,6 @@
 A path is parsed once and takes no engine. It reads an answer that is JSON, also where JavaScript would see a text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

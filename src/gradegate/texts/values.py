@@ -1,7 +1,5 @@
 """Values as templates see, print and join them: the way of JavaScript and Nunjucks."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator

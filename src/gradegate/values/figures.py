@@ -1,7 +1,5 @@
 """Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from decimal import ROUND_DOWN, Decimal

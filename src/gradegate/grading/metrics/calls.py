@@ -4,8 +4,6 @@ A step and how a pattern finds it are promptfoo's (``src/assertions/trajectoryUt
 named by its command line, any other call is a "tool". promptfoo takes steps from traces, gradegate from the calls themselves.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

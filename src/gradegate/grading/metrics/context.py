@@ -1,7 +1,5 @@
 """The context that an answer was given with: the variable ``context``, or what ``contextTransform`` finds."""
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, NamedTuple

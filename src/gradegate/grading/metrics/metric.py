@@ -1,7 +1,5 @@
 """What the metrics of DeepEval's family share: their options, what they see of a conversation, how they conclude."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

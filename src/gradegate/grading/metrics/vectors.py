@@ -1,7 +1,5 @@
 """Arithmetic on embedding vectors; a vector that says nothing is a provider's error, never a similarity of 0."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """What a grader reads: its object, the last line or the lines that its classic prompt asks for, and what they mean to it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The declared last line, a value that a classic prompt asks for, alone or behind a label; and replies in which every line counts."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

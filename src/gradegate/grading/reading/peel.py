@@ -1,7 +1,5 @@
 """Takes away what is around a reply: invisible signs, finished reasoning, harmony channels, one fence or one element."""
 
-from __future__ import annotations
-
 import re
 
 from gradegate.grading.reading.prose import beginning, stripped

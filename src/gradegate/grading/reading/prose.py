@@ -1,7 +1,5 @@
 """How a text ends, and what a text of a verdict never holds. No word of it is looked at."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

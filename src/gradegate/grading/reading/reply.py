@@ -3,8 +3,6 @@
 The forms are those of docs/verdicts.md. No word of prose is looked at, in any language.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math
