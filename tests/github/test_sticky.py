@@ -21,7 +21,7 @@ from gradegate.github import sticky
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
 from gradegate.github.pull_request import approval
-from gradegate.github.sticky import Left, Posted, Refused, Stamp, When, read_stamp, stamp, upsert_comment
+from gradegate.github.sticky import Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
 from support.patience import PATIENCE
@@ -330,7 +330,6 @@ def test_whatever_others_write_stays_and_ours_is_one(fake: FakeGitHub, comments:
 
 
 # --- order ----------------------------------------------------------------------------------------------------
-CHANGES = When(only_changed=True)
 
 
 def run(number: int, attempt: int = 1, findings: str = "") -> Stamp:
@@ -341,8 +340,8 @@ def body(own: Stamp) -> str:
     return f"report of {own.run}.{own.attempt}\n" + "a line of it\n" * 300 + f"end of {own.run}.{own.attempt}"
 
 
-def post(fake: FakeGitHub, own: Stamp, when: When = When()) -> object:  # noqa: B008  # frozen
-    return upsert_comment(github(fake), EVENT, body(own), own, when)
+def post(fake: FakeGitHub, own: Stamp, only_changed: bool = False) -> object:
+    return upsert_comment(github(fake), EVENT, body(own), own, only_changed=only_changed)
 
 
 def there(fake: FakeGitHub) -> list[str]:
@@ -378,20 +377,20 @@ def test_a_newer_run_writes_over_an_older_one_and_a_job_over_one_of_its_own_atte
 
 
 def test_where_outcome_and_failing_cases_are_the_same_only_the_run_is_noted(fake: FakeGitHub) -> None:
-    post(fake, run(5, findings="ab"), CHANGES)
-    left = post(fake, run(7, findings="ab"), CHANGES)
+    post(fake, run(5, findings="ab"), only_changed=True)
+    left = post(fake, run(7, findings="ab"), only_changed=True)
     assert isinstance(left, Left)
     assert left.why == "outcome and failing cases are those of run 5"
     assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
-    assert isinstance(post(fake, run(6, findings="cd"), CHANGES), Left)  # older than the one that had nothing new to say
+    assert isinstance(post(fake, run(6, findings="cd"), only_changed=True), Left)  # older than the one that had nothing new to say
     assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
-    assert isinstance(post(fake, run(8, findings="cd"), CHANGES), Posted)
+    assert isinstance(post(fake, run(8, findings="cd"), only_changed=True), Posted)
     assert there(fake) == [f"{run(8, findings='cd').line}\n{body(run(8))}"]
 
 
 def test_without_findings_nothing_is_taken_for_the_same(fake: FakeGitHub) -> None:
-    post(fake, run(5), CHANGES)
-    assert isinstance(post(fake, run(7), CHANGES), Posted)
+    post(fake, run(5), only_changed=True)
+    assert isinstance(post(fake, run(7), only_changed=True), Posted)
 
 
 def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGitHub) -> None:
@@ -537,7 +536,7 @@ def test_in_whatever_order_a_first_comment_is_created_it_is_the_newer_runs(fake:
 def test_however_runs_end_the_newest_is_what_stays(fake: FakeGitHub, ends: list[tuple[int, int]], careful: set[int]) -> None:
     fake.comments.clear()
     for place, (number, attempt) in enumerate(ends):
-        post(fake, run(number, attempt, f"{number:x}"), CHANGES if place in careful else When())
+        post(fake, run(number, attempt, f"{number:x}"), only_changed=place in careful)
     assert there(fake) == [f"{run(10, 1, 'a').line}\n{body(run(10))}"]
 
 

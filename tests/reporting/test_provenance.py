@@ -17,7 +17,7 @@ from gradegate.reporting.account import provenance
 from gradegate.reporting.browser import BAR, HEIGHT, WIDTH, Spread, histogram, shares, spreads
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.values.account import AskedModel, Made
-from gradegate.values.result import Asserted, Grade, Outcome, Row, RuleResult, RunResult, cases_of
+from gradegate.values.result import Asserted, Grade, Outcome, Row, RuleResult, RunResult
 from gradegate.values.suite import Rule
 from support import samples, screens
 
@@ -77,7 +77,7 @@ def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
         return Row("s", "d", "p", "l", text, {"v": text}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
-    run = conceal(RunResult(cases_of((clean, dirty))), redactor([SECRET]))
+    run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}

@@ -22,8 +22,8 @@ VARS = table(__file__, "VARS")
 
 
 def finds(pattern, text):
-    patterns.check_javascript(pattern)
-    return patterns.search_javascript(pattern, text)
+    patterns.check(pattern, javascript=True)
+    return patterns.search(pattern, text, javascript=True)
 
 
 READ = {  # the texts, what reads them, what it gives, and what it raises

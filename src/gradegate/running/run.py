@@ -40,7 +40,6 @@ class Run:
         self._watch = watch
         self._answers: dict[Place, Asked] = {}
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
         self._stopped = ""
         self._askable = Askable(plan)
         self._rounds = Rounds(plan, self._take)
@@ -178,13 +177,11 @@ class Run:
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
         waiting = list(items)
-        left = iter(waiting)
+        left = iter(waiting)  # of a list: each item is given to one thread
 
         def loop() -> None:
-            while not self._stopped:
-                with self._lock:
-                    item = next(left, None)
-                if item is None:
+            for item in left:
+                if self._stopped:
                     return
                 work(item)
 
