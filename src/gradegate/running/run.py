@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -176,12 +177,13 @@ class Run:
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
-        waiting = list(items)
-        left = iter(waiting)  # of a list: each item is given to one thread
+        waiting = deque(items)
 
         def loop() -> None:
-            for item in left:
-                if self._stopped:
+            while not self._stopped:
+                try:
+                    item = waiting.popleft()
+                except IndexError:
                     return
                 work(item)
 
