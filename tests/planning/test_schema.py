@@ -64,7 +64,7 @@ def is_config(block: doc_blocks.Block) -> bool:
 def shown() -> dict[str, str]:
     """The configs that pages show, made whole."""
     found = {}
-    for page in doc_blocks.PAGES:
+    for page in set(doc_blocks.PAGES) - {doc_blocks.DOCS / "design.md"}:  # which shows no config
         for block in doc_blocks.blocks(page):
             if is_config(block):
                 found[str(block)] = yaml.safe_dump(doc_blocks.as_config(block.data), sort_keys=False)

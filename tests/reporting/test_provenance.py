@@ -13,12 +13,13 @@ from junitparser import JUnitXml
 
 from gradegate.access.hiding import redactor
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.yamlreader import Seq
 from gradegate.reporting.account import provenance
 from gradegate.reporting.browser import BAR, HEIGHT, WIDTH, Spread, histogram, shares, spreads
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.values.account import AskedModel, Made
 from gradegate.values.result import Asserted, Grade, Outcome, Row, RuleResult, RunResult
-from gradegate.values.suite import Rule
+from gradegate.values.suite import Rule, Verbatim
 from support import samples, screens
 
 TITLE = "Answers of the support desk"
@@ -74,13 +75,15 @@ SECRET = 'sk-"canary"/äö+& 1'
 def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
     def row(text):
         grade = Grade(Asserted("contains"), Outcome.FAIL, 0.0, reason=text, evidence={"list": [{"k": text}]})
-        return Row("s", "d", "p", "l", text, {"v": text}, Outcome.FAIL, output=text, grades=(grade,))
+        documents = Seq(1, [Verbatim(text), Verbatim("clean")])
+        return Row("s", "d", "p", "l", text, {"v": text, "context": documents}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
     run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}
+    assert run.rows[1].vars["context"] == ["has ***", "clean"]
     assert conceal(run, redactor([SECRET])) is run
 
 

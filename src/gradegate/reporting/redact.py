@@ -40,7 +40,8 @@ def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:
 
 def _concealed(value: Any, hide: Hide) -> Any:
     if isinstance(value, str):
-        return hide(value)
+        hidden = hide(value)
+        return value if hidden == value else hidden
     if isinstance(value, _OPEN):
         changed = {}
         for name in value.__dataclass_fields__:
@@ -56,5 +57,6 @@ def _concealed(value: Any, hide: Hide) -> Any:
         return value if same and list(mapping) == list(value) else mapping
     if isinstance(value, list | tuple):
         items = [_concealed(item, hide) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
+        same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if same else tuple(items) if isinstance(value, tuple) else items
     return value
