@@ -239,7 +239,7 @@ class CaseReader:
             weight=keys.weight,
             metric=keys.metric,
             blocking=keys.blocking and not score_only,
-            graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))),
+            graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))) if keys.provider else NOTHING,
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
             config=keys.config or NOTHING,
             transform=scripts.code(keys.transform, self.desk.source, origin),

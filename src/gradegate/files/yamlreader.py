@@ -104,7 +104,15 @@ class NoYamlError(ConfigError):
 
 def read(text: str, file: str) -> Any:
     """The value of one document. Raises ConfigError with file, line and column."""
-    return _Reader(text, file).document()
+    reader = _Reader(text, file)
+    try:
+        return reader.document()
+    except yaml.MarkedYAMLError as e:
+        raise NoYamlError(*reader.mistakes, _mistake(text, file, e)) from e
+    except yaml.reader.ReaderError as e:
+        line = text.count("\n", 0, e.position) + 1
+        what = f"not valid YAML: character {e.character!r} is not allowed"
+        raise NoYamlError(*reader.mistakes, Mistake(what, Origin(file, line), "delete it")) from e
 
 
 def _plain(text: str) -> Any:
@@ -132,14 +140,15 @@ class _Reader:
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
-        self._events = self._parse(text)
+        self._text = text
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._aliased = 0
         self._count, self._most = 0, MAX_VALUES - READ.values
-        self._mistakes: list[Mistake] = []
+        self.mistakes: list[Mistake] = []
         self._keys: dict[str, str] = {}  # one string for each distinct key
 
     def document(self) -> Any:
+        self._events: Iterator[Any] = iter(_PARSER(self._text).get_event, None)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 break
@@ -150,21 +159,9 @@ class _Reader:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 raise self._error("the file holds more than one YAML document", event, "keep one document to a file")
-        if self._mistakes:
-            raise ConfigError(*self._mistakes)
+        if self.mistakes:
+            raise ConfigError(*self.mistakes)
         return value
-
-    def _parse(self, text: str) -> Iterator[Any]:
-        try:
-            parser = _PARSER(text)
-            while parser.check_event():
-                yield parser.get_event()
-        except yaml.MarkedYAMLError as e:
-            raise NoYamlError(*self._mistakes, _mistake(text, self._file, e)) from e
-        except yaml.reader.ReaderError as e:
-            line = text.count("\n", 0, e.position) + 1
-            what = f"not valid YAML: character {e.character!r} is not allowed"
-            raise NoYamlError(*self._mistakes, Mistake(what, Origin(self._file, line), "delete it")) from e
 
     def _value(self, event: Any, depth: int) -> tuple[Any, int]:
         """The value that starts with an event, and how many values it holds."""
@@ -240,7 +237,7 @@ class _Reader:
                     raise self._error("`<<` merges mappings only", event, "give it an alias of a mapping")
                 merged += sources
             elif key in mapping:
-                self._mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "merge both into one"))
+                self.mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "merge both into one"))
             else:
                 mapping[key] = value
                 lines.append(line)
@@ -258,7 +255,7 @@ class _Reader:
         return self._error(f"the tag `{tag}` is not supported", event, "write the value without a tag")
 
     def _error(self, what: str, event: Any, cure: str) -> ConfigError:
-        return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure))
+        return ConfigError(*self.mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure))
 
 
 def _mistake(text: str, file: str, error: Any) -> Mistake:

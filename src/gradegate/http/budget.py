@@ -175,10 +175,11 @@ class Budget:
         """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
         with self._lock:
             self._in_flight[model] -= ended
-            self._usd += exact(usage.cost)
+            cost = exact(usage.cost)
+            self._usd += cost
             self._unknown = self._unknown or bool(usage.unpriced)
-            if usage.calls and not usage.unpriced:
-                self._dearest[model] = max(self._dearest.get(model, Fraction()), exact(usage.cost))
+            if usage.calls and not usage.unpriced and cost >= self._dearest.setdefault(model, cost):
+                self._dearest[model] = cost
             self._lock.notify_all()
 
     def stop(self) -> None:

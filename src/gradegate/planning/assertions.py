@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,8 +149,8 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
             steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
             by_option[".".join(steps) or "value"] = detail
         raise ConfigError(*(_option_mistake(name, detail, spec) for name, detail in by_option.items())) from e
-    brought = () if kind.asks.own_context else subject.brought
-    lacking = grader.needs({**dict.fromkeys(brought, "brought by the answer"), **subject.variables})
+    brought = {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
+    lacking = grader.needs({**brought, **subject.variables} if brought else subject.variables)
     if lacking:
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     lacking = grader.needs_turns(subject.turns, subject.variables)
@@ -187,14 +187,15 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
 def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
     value = spec.value
-    is_number = isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value))
-    if value is None or is_number or "value" in option_names(kind):
+    if value is None or "value" in option_names(kind):
+        return spec
+    if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
     return dataclasses.replace(spec, value=None)
 
 
-def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
+def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         limit = number(str(spec.value)) if spec.threshold is None else None
         cure = "remove it; a limit is `threshold`" if limit is None else f"write `threshold: {limit:g}` in its place"

@@ -46,6 +46,8 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     One that asks for more cases than there are could never decide.
     """
     for rule in suite.policy.rules:
+        if rule.every_case and not (rule.min_score or rule.min_cases):
+            continue  # it looks at whatever there is
         looked_at = [binding for job in jobs for binding in selected(rule, job)]
         counts = ((job, len([*selected(rule, job)])) for job in jobs)
         planned = sum(min(count, 1) if job.needs else job.repeats * count for job, count in counts)

@@ -2,22 +2,24 @@
 
 import dataclasses
 from functools import cache
+from typing import Any
 
 from gradegate.asking.options import TEST_PARAMETERS
 from gradegate.configs import wrongkeys
 from gradegate.configs.idle import is_own
 from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.errors import Mistake, Origin
-from gradegate.grading.grader import GRADERS, Grader
+from gradegate.grading.grader import GRADERS
 from gradegate.values.suite import CaseOptions, Idle
 
 # Fields of graders that an assertion sets alone.
 _NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
 
 
-def option_names(kind: type[Grader]) -> list[str]:
-    """The options of a grader."""
-    return [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+@cache
+def option_names(kind: Any) -> tuple[str, ...]:
+    """The options of a class of graders."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:

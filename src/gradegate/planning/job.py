@@ -135,6 +135,8 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
 
     ``repeat`` is how often the config has it asked. Raises ConfigError with every mistake.
     """
+    if not (job.case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
+        return None
     own = job.case.runs and job.case.runs.under(policy.runs)
     asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
     looking = [rule for rule in policy.rules if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)]

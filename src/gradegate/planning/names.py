@@ -13,7 +13,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import near
-from gradegate.texts.template import TemplateError, environment, needs, stays, unknown
+from gradegate.texts.template import TemplateError, environment, is_template, needs, stays, unknown
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
 
@@ -55,12 +55,10 @@ class Names:
         for name, value in case.vars.items():
             self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
         for name, value in values.items():
-            others: Iterable[str] = ()
             with suppress(TemplateError):  # said where it is filled in
-                others = sorted(unknown(value, values))
-            for other in others:
-                text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
-                self.left[Note(text, case.origin)] = None
+                for other in sorted(unknown(value, values)):
+                    text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
+                    self.left[Note(text, case.origin)] = None
         for prompt in prompts if not case.recorded and not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
             if stays(source):
@@ -92,6 +90,8 @@ class Names:
         added: frozenset[str] = frozenset(),
         compared: bool = False,
     ) -> None:
+        if not any(map(is_template, texts)):
+            return
         if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
         blank = {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values} if added is _SENT else ()
@@ -104,7 +104,8 @@ class Names:
             return  # said where it is filled in
         if not asked:
             return
-        place = self.places.setdefault((what, origin, tuple(texts)), _Place(what, origin, added))
+        key = what, origin, tuple(texts)
+        place = self.places.get(key) or self.places.setdefault(key, _Place(what, origin, added))
         place.times += 1
         for name in asked - _ALWAYS - added - values.keys():
             place.without[name] = place.without.get(name, 0) + 1
@@ -112,7 +113,7 @@ class Names:
     def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
         try:
-            names = environment(texts)[0]
+            names = environment(texts)[0] if any("env" in text for text in texts) else ()
         except TemplateError:
             return
         for name in sorted(filter(self.env.is_closed, names)):

@@ -69,21 +69,25 @@ class Pairs:
 
     def check_left(self, case: Case, asked: Sequence[object], targets: Sequence[Target]) -> None:
         """Whether anybody answers a case."""
+        if asked:
+            return
         known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
         # It may be for targets of the config in whose place others are asked.
         names = [name for spec in self.suite.others for name in (spec.id, spec.label)] if case.providers else []
         left_out = any(map(_Labels(case.providers).allow, names))
-        if not asked and known and not left_out and all(prompts for _, _, prompts in targets):
+        if known and not left_out and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self._say("no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure)
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
+        if not (case.providers or case.prompts):
+            return
         known = (*self.suite.targets, *self.suite.others)
         targets = [name for spec in known for name in (spec.id, spec.label)]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
-            for name in _unknown(patterns, labels) if patterns else ():
+            for name in _unknown(patterns, labels):
                 what = f"the test names a {kind} `{name}` that the config does not have"
                 self._say(what, case.origin, _those(kind, labels))
 

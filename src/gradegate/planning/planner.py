@@ -104,7 +104,7 @@ class Planner:
         return jobs
 
     def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
-        self.mistakes += check_options(case.options, case.origin, self.binder.idle)
+        self.mistakes += check_options(case.options, case.origin, self.binder.idle) if case.options.settings else ()
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1

@@ -24,7 +24,7 @@ class Prompts:
     def render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         """Fills a prompt in that tells the conversation so far; None for any other."""
         source = case.options.prefix + prompt.text + case.options.suffix
-        off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
+        off = CONVERSATION not in source or case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
         if off or not asks_for(source, CONVERSATION):
             return None
         variables = {"env": self.env, **values}

@@ -112,14 +112,21 @@ def _at(key: str, hint: Any) -> At:
 
 def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
     """The object that ``shape`` describes, of a value. ``given`` are the keys that the value does not have."""
-    return {key: write(get(value)) if write else get(value) for key, get, write in _writers(shape)} | given
+    keys, get, writes = _writers(shape)
+    content = dict(zip(keys, get(value), strict=False))
+    for key, write, whole in writes:
+        content[key] = write(value if whole else content[key])
+    return content | given
 
 
 @cache
-def _writers(shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None], ...]:
+def _writers(shape: type[BaseModel]) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
+    """The keys of a shape, what gets all that they hold at once, and what is made of some: of that, or of the whole value."""
     hints = get_type_hints(shape, include_extras=True)
-    places = ((key, _at(key, hints[key])) for key in shape.model_fields)
-    return tuple((key, _getter(at.path), at.write or _dump(hints[key])) for key, at in places if at.path is not None)
+    places = {key: at for key in shape.model_fields if (at := _at(key, hints[key])).path is not None}
+    writes = [(key, at.write or _dump(hints[key]), not at.path) for key, at in places.items()]
+    get = attrgetter(*(at.path or "__class__" for at in places.values()), "__class__")  # of several names it gives a tuple
+    return places, get, [(key, write or _getter(SELF), whole) for key, write, whole in writes if write or whole]
 
 
 def _getter(path: str) -> Callable[[Any], Any]:

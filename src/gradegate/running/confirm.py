@@ -289,10 +289,10 @@ class Confirming:
 
     def _state(self, numbers: Iterable[int]) -> None:
         """Say of each grade what it is beside the base."""
-        for number in numbers:
+        for number in numbers if self._beside else ():
             answer = self._answers[number]
-            row = self._beside and self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))
-            self._answers[number] = replace(answer, row=row or answer.row)
+            row = self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))  # type: ignore[union-attr]  # as above
+            self._answers[number] = replace(answer, row=row)
 
     @property
     def unseen(self) -> Usage:

@@ -93,7 +93,8 @@ def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grad
             verdict = bound.grader.grade(seen, _judge(bound, seen, account, reask, seen.output, ask))
         return conclude(bound, verdict, account.total)
 
-    return replace(guarded(grade, lambda e: error(bound, e, account.total)), model=account.model)
+    found = guarded(grade, lambda e: error(bound, e, account.total))
+    return replace(found, model=account.model) if account.model else found
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------

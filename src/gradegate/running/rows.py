@@ -64,12 +64,13 @@ def graded(job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], p
     turns = answer.turns if says_more else ()
     measured = usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0  # not where a cache or a file gave the answer
     took = Took(usage.known_cost, usage.seconds) if measured else None
-    row = _row(job, repeat, answer.prompt, output=answer.output, usage=usage, took=took, turns=turns, metadata=answer.metadata)
-    return with_grades(job.case, row if planned is None or planned is job else replace(row, key=identity(planned, repeat)), grades)
+    grades = tuple(grades)
+    found = {"output": answer.output, "usage": usage, "took": took, "turns": turns, "metadata": answer.metadata, "grades": grades}
+    return _row(job, repeat, answer.prompt, identity(planned or job, repeat), **found, **concluded(job.case, grades)._asdict())
 
 
-def _row(job: Job, repeat: int, prompt: str, **found: Any) -> Row:
-    """The row of an answer, with what came of it; an ERROR until it has grades."""
+def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
+    """The row of an answer, with what came of it."""
     return Row(
         suite=job.suite,
         description=job.case.description,
@@ -77,11 +78,10 @@ def _row(job: Job, repeat: int, prompt: str, **found: Any) -> Row:
         prompt_label=job.prompt.label,
         prompt=prompt,
         vars=job.vars,
-        outcome=Outcome.ERROR,
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
-        key=identity(job, repeat),
+        key=key,
         needs=job.needs,
         run=repeat + 1 if job.needs else 0,
         definition=job.definition,
@@ -104,7 +104,8 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
     withheld = trouble not in (Trouble.STOPPED, *NO_ANSWER)
-    return _row(job, repeat, job.text, error=why, grades=grades, undone=trouble is Trouble.STOPPED, withheld=withheld)
+    found = {"outcome": Outcome.ERROR, "error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": withheld}
+    return _row(job, repeat, job.text, identity(job, repeat), **found)
 
 
 # --- where the calls of the budget end ----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.result import Outcome, Row, RunResult
 
 T = TypeVar("T")
+_GLANCE, _SWIFT = 0.005, 10  # seconds in which one thread has so many items done that wait for nothing
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
 
 Watch = Callable[[Row], None]
@@ -188,10 +189,14 @@ class Run:
                 work(item)
 
         # Daemons, so that a call which hangs in name resolution cannot hold the exit.
-        count = min(self._plan.concurrency, len(waiting))
-        self._threads = [threading.Thread(target=loop, daemon=True) for _ in range(count)]
-        for thread in self._threads:
+        self._threads = [threading.Thread(target=loop, daemon=True) for _ in range(min(self._plan.concurrency, len(waiting)))]
+        for number, thread in enumerate(self._threads):
             thread.start()
+            swift = number == 0  # as long as the first waits for nothing, others would only be in its way
+            while swift and waiting:
+                left = len(waiting)
+                thread.join(_GLANCE)
+                swift = left - len(waiting) >= _SWIFT
         for thread in self._threads:
             thread.join()
 

@@ -76,8 +76,7 @@ def metadata(reply: Reply) -> dict[str, object]:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of the text is seen: blanks, signs that are never shown, and commands to a terminal."""
-    if any(sign in text for sign in "\x1b\x9b\x9d\x90\x98\x9e\x9f"):
-        text = _COMMANDS.sub("", text)
+    text = _COMMANDS.sub("", text)
     return not any(sign.isprintable() and not _UNSEEN.match(sign) for sign in dict.fromkeys(text))
 
 

@@ -175,6 +175,7 @@ _FEW = 500  # characters of which the square is nothing
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 
 
+@lru_cache(maxsize=128)  # asked of a prompt for each case
 def stays(text: str) -> bool:
     """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
     return is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
