@@ -18,7 +18,7 @@ def test_which_addresses_an_allowed_host_takes(written, url, takes):
 
 
 @pytest.mark.parametrize(
-    "written", ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b"]
+    "written", ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b", "[::1", "[x]"]
 )
 def test_what_is_no_host(written):
     assert allowed(written) is None

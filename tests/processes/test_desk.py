@@ -1,5 +1,6 @@
 """Code of the repository in processes of its own, run for real."""
 
+import ast
 import os
 import sys
 import threading
@@ -29,6 +30,13 @@ def gone(pid: int) -> bool:
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)
+
+
+def test_an_interpreter_from_python_38_on_reads_what_it_is_given():
+    text = Path(pool.__file__).with_name("harness.py").read_text()
+    opening = ast.parse(text, feature_version=(3, 8)).body[1]
+    assert isinstance(opening, ast.ImportFrom)
+    assert opening.module == "__future__"  # a `dict[str, Any]` that is evaluated ends 3.8
 
 
 def test_a_function_is_given_plain_data_and_gives_plain_data(run):

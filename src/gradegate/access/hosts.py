@@ -69,8 +69,7 @@ def allowed(written: str) -> Host | None:
     text = written.strip().lower()
     whole = text if "://" in text else f"http://{text}"
     host = host_at(whole)
-    parts = urlsplit(whole)
-    if host is None or parts.username is not None or parts.query or parts.fragment:
+    if host is None or (parts := urlsplit(whole)).username is not None or parts.query or parts.fragment:
         return None
     if "://" in text:
         return host

@@ -128,9 +128,6 @@ def stopped() -> ProviderError:
     return ProviderError("the run was stopped", Trouble.STOPPED)
 
 
-_LOOK_EVERY = 0.25  # seconds
-
-
 def strictest(limits: Iterable[Limits]) -> Limits:
     """What all of them allow: of each limit the lowest that anybody wrote."""
     known = list(limits)
@@ -162,7 +159,7 @@ class Budget:
         """Count a request to a model that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
         with self._lock:
             while not (used_up := self._used_up()) and not self._suffices(model):
-                self._lock.wait(_LOOK_EVERY)  # for a price; seconds run meanwhile
+                self._lock.wait(LOOK_EVERY)  # for a price; seconds run meanwhile
                 if self._stopped:
                     raise stopped()
             if used_up:

@@ -5,6 +5,8 @@ Requests come on descriptor 3 and answers leave on descriptor 4, each as JSON be
 code prints goes to the log. No program that the code starts inherits either of the two.
 """
 
+from __future__ import annotations  # Python 3.8 could not evaluate them
+
 import asyncio
 import contextlib
 import dataclasses

@@ -269,10 +269,8 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     answer: dict[str, Any] | None = None
     try:
         answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
-    except Died as e:
-        raise Failed(str(e)) from e
-    except RecursionError as e:
-        raise Failed("its input is nested too deeply") from e
+    except (Died, RecursionError) as e:
+        raise Failed(str(e) if isinstance(e, Died) else "its input is nested too deeply") from e
     finally:
         desk.give_back(place, worker, answer is not None)
     if "error" in answer:
