@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+
+class Origin(Struct, frozen=True):
     """A place in a file of the workspace: ``file`` relative to it, ``line`` from 1 (0: the file as a whole)."""
 
     file: str
@@ -27,8 +27,7 @@ class Origin:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(Struct, frozen=True):
     """What is wrong, where, and what to do about it."""
 
     what: str

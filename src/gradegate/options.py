@@ -3,9 +3,12 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from gradegate.structs import replace
 
 T = TypeVar("T")
 PLANNING = ("run", "rerun", "merge", "validate", "cases")  # commands that plan configs
@@ -54,8 +57,7 @@ def worded(text: str, inputs: bool) -> str:
     return _NAMED.sub(name, text) if "--" in text else text
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
 
     read: Callable[[str], Any] = str
@@ -94,8 +96,7 @@ RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
 
     names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`
@@ -152,4 +153,4 @@ def option(default: T, names: str, kind: Kind, **more: Any) -> T:
 def options(settings: Any) -> tuple[Option, ...]:
     """The options among the fields of a dataclass, in their order."""
     fields = [(it.name, it.metadata["option"]) for it in dataclasses.fields(settings) if "option" in it.metadata]
-    return tuple(dataclasses.replace(entry, field=name) for name, entry in fields)
+    return tuple(replace(entry, field=name) for name, entry in fields)

@@ -4,7 +4,6 @@ import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from gradegate.access.environment import Environment
 from gradegate.asking.identity import claims, identity_token
 from gradegate.errors import ProviderError
 from gradegate.http.client import Client
+from gradegate.structs import replace
 from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
 from support.each import table

@@ -1,7 +1,6 @@
 """Which answer of the base stands for which, and what each grade is beside it."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gradegate.errors import ConfigError
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.results.earlier_run import Baseline
+from gradegate.structs import replace
 from gradegate.values.account import Made
 from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row
 from gradegate.values.settings import Settings

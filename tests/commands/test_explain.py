@@ -1,12 +1,12 @@
 """``gradegate explain``: one case by its number, id or a part of its name, told from the question to the decision."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gradegate import cli
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.result import Decision
 from support import samples, showcase
 from support.each import table

@@ -4,11 +4,12 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from gradegate.structs import replace
 from support import builder
 from support.events import examples
 from support.fake_github import FakeGitHub, serve

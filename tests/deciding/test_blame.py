@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gradegate.deciding.gate import blamed, decide
+from gradegate.structs import replace
 from gradegate.values.account import ChangeKind, GateChange, GateChanges
 from gradegate.values.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule, Select

@@ -1,8 +1,8 @@
 """Which ERRORs make a run inconclusive, whatever the policy, on grades made by hand."""
 
-from dataclasses import replace
 from functools import partial
 
+from gradegate.structs import replace
 from gradegate.values.conversation import Usage
 from gradegate.values.result import GateOutcome
 from gradegate.values.suite import Rule, Select

@@ -1,12 +1,11 @@
 """The rules of the gate, on grades made by hand."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.grading.conclude import conclude_case
+from gradegate.structs import replace
 from gradegate.values.account import GUARD, ChangeKind, GateChange, GateChanges
 from gradegate.values.result import GateOutcome, Outcome
 from gradegate.values.suite import Rule, Select

@@ -1,13 +1,13 @@
 """Which votes of earlier runs count and when asking ends, against the vectors of the specification."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gradegate.deciding.chances import Lead
 from gradegate.deciding.votes import MOST_RUNS, Counted, Prior, Standing, count, cut, factor_chances, mean_share, standing
+from gradegate.structs import replace
 from gradegate.values.account import PastRun
 from gradegate.values.result import Outcome
 from support.each import each

@@ -1,11 +1,10 @@
 """Cost and latency beside the base: measured in pairs, and held to limits beyond noise alone."""
 
-from dataclasses import replace
-
 import pytest
 
 from gradegate.deciding.chances import student
 from gradegate.deciding.gate import decide
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Took
 from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult

@@ -1,7 +1,6 @@
 """The rules that look at the base: new failures and drops, decided from statuses alone."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from gradegate.deciding.gate import decide
 from gradegate.deciding.regressions import Sign
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote
 from gradegate.values.suite import Policy, Rule, Select

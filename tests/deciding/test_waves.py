@@ -1,7 +1,6 @@
 """When a rule can change no more, and what is asked until then, against the vectors of the specification."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
 from gradegate.results.earlier_run import PRE_EXISTING, UNDECIDED
+from gradegate.structs import replace
 from gradegate.values.result import Asserted, Grade, Outcome, Row, Vote
 from gradegate.values.suite import Rule
 from support.each import each

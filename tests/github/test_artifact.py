@@ -4,7 +4,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from gradegate.github import action, artifact
 from gradegate.github.client import connect
+from gradegate.structs import replace
 from support.each import each
 from support.events import HEAD, pull_request
 from support.fake_github import FakeGitHub, Token

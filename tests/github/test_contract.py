@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from gradegate.github.event import Event, Person, Stage
 from gradegate.github.pull_request import approval, changed_files, with_pull_request
 from gradegate.github.sticky import Posted, Stamp, upsert_comment
 from gradegate.http.client import Client
+from gradegate.structs import replace
 from support import contract
 from support.each import each
 from support.fake_github import FakeGitHub, Token, serve

@@ -1,7 +1,7 @@
 """What the action leaves on GitHub and with the runner, for every decision and when nothing can be written."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from gradegate.github.event import Event
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import command
+from gradegate.structs import replace
 from gradegate.values.conversation import Usage
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import ActionSettings, Settings

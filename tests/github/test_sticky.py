@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +21,7 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
 from gradegate.github.pull_request import approval
 from gradegate.github.sticky import Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
+from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
 from support.patience import PATIENCE

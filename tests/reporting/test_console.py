@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gradegate.reporting.console import QUIET, WHOLE, Line, Tone, View, lines, say
 from gradegate.reporting.streams import coloured
+from gradegate.structs import replace
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.suite import Note
 from support import samples, screens

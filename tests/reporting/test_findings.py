@@ -1,7 +1,6 @@
 """What a person wants to know first of a failing case: its list, why it failed, and the claims of its graders."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from gradegate.reporting.case_view import Holds, claims
 from gradegate.reporting.failing import Exchange, exchange, question, why
 from gradegate.reporting.findings import Effect, Finding, finding, fingerprint, sort
+from gradegate.structs import replace
 from gradegate.values.conversation import Turn
 from gradegate.values.result import GateOutcome, Outcome, Row
 from support import samples

@@ -1,7 +1,6 @@
 """The same words for the same things in all reports."""
 
 import shlex
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -12,6 +11,7 @@ from gradegate.errors import Origin
 from gradegate.reporting import wording
 from gradegate.reporting.agent import command
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, Made
 from gradegate.values.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
 from gradegate.values.suite import NOWHERE, Rule

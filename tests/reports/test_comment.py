@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import cmarkgfm
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import utf8, utf16
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel
 from gradegate.values.result import Decision, Outcome, Row, RuleResult
 from gradegate.values.suite import Note, Rule

@@ -3,9 +3,9 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
 
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.result import Decision
 from support import samples, screens, showcase
 from support.each import each

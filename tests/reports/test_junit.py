@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,6 +13,7 @@ import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult, Vote
 from gradegate.values.suite import Rule
 from support import samples

@@ -1,7 +1,6 @@
 """What each report makes of decisions: the rows of test_pages.yaml, whole pages in docs/screens, and no report fails on odd data."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from gradegate.deciding.gate import decide
@@ -9,6 +8,7 @@ from gradegate.errors import Origin
 from gradegate.reporting.failing import explain_grade
 from gradegate.reporting.markdown import utf16
 from gradegate.reporting.report import REPORTS, Links
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, ChangeKind, GateChange, GateChanges
 from gradegate.values.result import GateOutcome, Outcome, RunResult
 from gradegate.values.suite import Note, Policy

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -15,6 +14,7 @@ from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.reporting.story import story, summary
 from gradegate.results.file import reread, reread_file
+from gradegate.structs import names, replace
 from gradegate.values.account import NO_CHANGES, CacheReport, GateChanges
 from gradegate.values.conversation import Image, Turn, Usage
 from gradegate.values.result import Decision, GateOutcome, Row
@@ -64,9 +64,9 @@ def made(kind: Any) -> st.SearchStrategy:
         return KINDS[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
-    if is_dataclass(kind):
+    if names(kind):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{it.name: FIELDS[it.name] if it.name in FIELDS else made(hints[it.name]) for it in fields(kind)})
+        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in names(kind)})
     if get_origin(kind) is tuple:
         return st.lists(made(get_args(kind)[0]), max_size=2).map(tuple)
     if get_origin(kind) is Mapping:

@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -15,6 +14,7 @@ from gradegate.planning.plan import build_client
 from gradegate.running.histories import Histories
 from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare
+from gradegate.structs import replace
 from gradegate.values.account import GradeRecord, History, PastRun
 from gradegate.values.conversation import Reply, Usage
 from gradegate.values.result import Outcome

@@ -4,13 +4,13 @@ import json
 import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gradegate.running import progress as module
 from gradegate.running.progress import cost, progress
+from gradegate.structs import replace
 from gradegate.values.conversation import NO_USAGE, Usage
 from support import samples
 from support.terminal import CONTROL, run

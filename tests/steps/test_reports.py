@@ -2,7 +2,6 @@
 
 import gc
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from gradegate.deciding.agreement import Calibration, Judged
 from gradegate.errors import Origin
 from gradegate.steps.calibration import as_json, console
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.result import Asserted, Grade, Outcome, RunResult
 from gradegate.values.suite import Note

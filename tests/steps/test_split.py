@@ -1,7 +1,5 @@
 """Which shard asks what: every job in one, evenly, together with what it belongs to, and mostly where it was before."""
 
-from dataclasses import replace
-
 import pytest
 import yaml
 from hypothesis import given
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 
 from gradegate.running.rounds import groups, owners
 from gradegate.steps.preparation import prepare
+from gradegate.structs import replace
 from gradegate.values.settings import Settings
 
 

@@ -4,13 +4,13 @@ import copy
 import functools
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from gradegate.steps.preparation import prepare
+from gradegate.structs import replace
 from gradegate.values.account import GateChange, GateChanges
 from gradegate.values.settings import Settings
 

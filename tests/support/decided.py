@@ -6,10 +6,10 @@ undone, `h` unheard, `w` withheld. `*9` behind a word makes nine of it.
 """
 
 import re
-from dataclasses import fields
 
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
+from gradegate.structs import names
 from gradegate.values.account import NO_CHANGES
 from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, Vote
 from gradegate.values.suite import Policy, Rule
@@ -23,7 +23,7 @@ GRADE = re.compile(r"([PFE!])(?:=([\d.]+))?(?:\((\w+)\))?(?:@(\w))?([-0siuhw]*)"
 
 
 def grade(outcome, score=None, type="contains", **own):  # noqa: A002
-    asserted = {it.name: own.pop(it.name) for it in fields(Asserted) if it.name in own}
+    asserted = {name: own.pop(name) for name in names(Asserted) if name in own}
     return Grade(Asserted(type, **asserted), outcome, {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score, **own)
 
 

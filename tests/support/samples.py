@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Iterable
-from dataclasses import replace
 
 from gradegate.deciding.gate import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, ChangeKind, DerivedMetric, GateChange, GateChanges
 from gradegate.values.conversation import Turn, Usage
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote

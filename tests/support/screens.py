@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from gradegate.deciding.gate import decide
@@ -11,6 +10,7 @@ from gradegate.github import action
 from gradegate.reporting.report import Links
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.steps.session import unasked
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, BaselineReport, GateChanges, KeyUse, Made
 from gradegate.values.conversation import Turn
 from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult

@@ -1,9 +1,9 @@
 """A run with something of everything that the page for a browser can show, and one of 2,000 cases."""
 
 import random
-from dataclasses import replace
 
 from gradegate.deciding.gate import decide
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Turn, Usage
 from gradegate.values.result import Decision, Grade, Outcome, Row

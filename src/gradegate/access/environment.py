@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.structs import replace
 
 # What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
 # the repository, and its files steer the job.

@@ -6,9 +6,10 @@ import socket
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from gradegate import REPOSITORY
 from gradegate.access.environment import names
@@ -25,8 +26,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NETWORK = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """Where a key may go. No scheme, or no port, stands for any."""
 
     name: str
@@ -194,8 +194,7 @@ def gateway_of(routes: Path) -> str:
 # --- vendors ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(Struct, frozen=True):
     """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
 
     ``forms`` are patterns of whole names of hosts, one for each region: of names that nobody but the vendor can make.

@@ -5,7 +5,6 @@ Format: https://deepeval.com/docs/evaluation-datasets; ``configs/goldens.py`` re
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.content import CALLS
@@ -14,6 +13,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import Map
 from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
+from gradegate.structs import replace
 from gradegate.values.conversation import Turn
 
 _GIVEN = ("input_parameters", "inputParameters", "args")

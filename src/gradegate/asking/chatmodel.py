@@ -1,7 +1,6 @@
 """A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from gradegate.asking.wire import ACCESS, PRICES, Model, rows, token_usage, vect
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
 from gradegate.replies.question import named_model, paid
+from gradegate.structs import replace
 from gradegate.values.conversation import Message, Reply, Request, Usage
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`

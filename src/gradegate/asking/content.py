@@ -9,8 +9,9 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecific
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
@@ -130,8 +131,7 @@ def _lower(schema: Any) -> Any:
     return {key: value.lower() if key == "type" and isinstance(value, str) else _lower(value) for key, value in schema.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call of a function, which the assistant made."""
 
     id: str
@@ -139,8 +139,7 @@ class ToolCall:
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a function gave."""
 
     id: str
@@ -152,8 +151,7 @@ Part = str | ToolCall | ToolResult | JsonObject  # a text, an Image, a call, its
 Parts = list[Part]
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
 
     Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.

@@ -5,9 +5,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
@@ -28,8 +29,7 @@ _RETURN = re.compile(r"\{\s*return\s+(.*?);?\s*\}", re.DOTALL)
 _KEY = re.compile(r"\s*(?:([A-Za-z_$][\w$]*)|'([^']*)'|\"([^\"]*)\")\s*:\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(Struct, frozen=True):
     """A path into the answer; ``steps`` is None for its text."""
 
     written: str
@@ -47,12 +47,11 @@ class _Path:
             raise ProviderError(what, Trouble.MALFORMED) from e
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
+class Extract(Struct, frozen=True):
     """Where the answer's text is, and what is kept as metadata for ``contextTransform``."""
 
     output: _Path | None = None
-    metadata: Mapping[str, _Path] = field(default_factory=dict)
+    metadata: Mapping[str, _Path] = {}
 
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
@@ -65,8 +64,7 @@ class Extract:
         return _shown(output, metadata, host)
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Struct, frozen=True):
     """A transform that is JavaScript, over ``json``, ``text`` and ``context.response``."""
 
     script: Script

@@ -10,11 +10,12 @@ import email.utils
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
+
+from msgspec import Struct
 
 from gradegate.access.environment import Environment, Use
 from gradegate.access.hiding import excerpt, redactor, remember
@@ -37,8 +38,7 @@ _ID = re.compile(r"[\w.:@/+-]{1,300}", re.ASCII)
 _CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")  # what rules of vendors look at, and no secret
 
 
-@dataclass(frozen=True, slots=True)
-class Federation:
+class Federation(Struct, frozen=True):
     """How one vendor takes GitHub's identity token for a token of its own, which ``own`` hosts alone are sent.
 
     ``ids`` and ``optional`` map fields of the exchange to the variables of the workflow that fill them; one that ``url`` names in
@@ -53,8 +53,8 @@ class Federation:
     ids: Mapping[str, str]
     audience: str
     audience_variable: str = ""
-    optional: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    optional: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
     form: bool = False  # it is sent as a form, not as JSON
 
     def token(self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool) -> Minted | None:
@@ -207,8 +207,7 @@ _SECONDS = range(600, 43_201)
 _SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalAccount:
+class ExternalAccount(Struct, frozen=True):
     """What the file says, as far as it is followed."""
 
     audience: str  # of the federated token: the provider of a pool

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
@@ -16,6 +17,7 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.processes.program import is_javascript
 from gradegate.registry import Registry
+from gradegate.structs import replace
 from gradegate.values.conversation import Message, Reply, Request, Usage
 from gradegate.values.suite import Note, ProviderSpec
 
@@ -124,8 +126,7 @@ class Label(Provider):
         self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
 
     spec: ProviderSpec
@@ -133,7 +134,7 @@ class Setting:
     client: Client
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
-    uses: set[Use] = field(default_factory=set)
+    uses: set[Use] = set()
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
 

@@ -3,7 +3,8 @@
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.access.hosts import host_at, refused, unreachable
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
@@ -15,8 +16,7 @@ NO_SUCH_METHOD = 501  # whoever says so is there
 PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """An address that must answer within so many seconds."""
 
     url: str

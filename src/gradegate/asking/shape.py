@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from gradegate.errors import ProviderError
 from gradegate.values.conversation import Reply, Request
@@ -40,8 +41,7 @@ TOOL = "give_verdict"  # our own tool, which a model is made to call where it ta
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOutput:
+class ModelOutput(Struct, frozen=True):
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
     ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the

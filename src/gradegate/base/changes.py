@@ -4,7 +4,6 @@ Additions and other texts of prompts are no findings, and order never matters.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
 from operator import attrgetter
 
 from gradegate.access.hiding import excerpt
@@ -14,6 +13,7 @@ from gradegate.configs.keys import LIMITS
 from gradegate.errors import Mistake, Origin
 from gradegate.http.budget import strictest
 from gradegate.planning.identity import digest
+from gradegate.structs import names, replace
 from gradegate.values.account import ChangeKind, GateChange
 from gradegate.values.figures import figure, many
 from gradegate.values.suite import Limits, Policy, Rule
@@ -136,7 +136,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
     policies = [policy for suite in (*base, *head) for policy in suite.policies]
     kind = WEAKER if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies) else CHANGED
     before, now = (strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head))
-    for name in (field.name for field in fields(Limits)):
+    for name in names(Limits):
         most, less = getattr(before, name), getattr(now, name)
         if less is not None and (most is None or less < most):
             file = next(suite.file for suite in head for it in suite.policies if getattr(it.budget, name) == less)

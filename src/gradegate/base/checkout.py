@@ -3,8 +3,9 @@
 import os
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from gradegate.base.snapshot import GateSnapshot, snapshots
 from gradegate.errors import ConfigError, Mistake
@@ -18,14 +19,14 @@ from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.results.earlier_run import Baseline
 from gradegate.results.file import read_baseline
+from gradegate.structs import replace
 from gradegate.values.settings import AUTO, Settings
 from gradegate.values.suite import Note, Policy
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """What the base checks. ``problems`` say what of it could not be found, read or planned."""
 
     suites: tuple[GateSnapshot, ...] = ()

@@ -3,11 +3,11 @@
 import json
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from gradegate.access.hiding import excerpt
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
 from gradegate.values.result import Counterpart, Grade, Outcome, Row, parts

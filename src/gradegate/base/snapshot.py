@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
@@ -16,6 +17,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound
 from gradegate.planning.identity import digest, terms
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
+from gradegate.structs import Likened, replace
 from gradegate.texts.script import reads
 from gradegate.texts.template import show
 from gradegate.values.suite import NOWHERE, Code, Held, Policy, Runs
@@ -26,22 +28,22 @@ _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys ar
 _Written = tuple[Code, bool]  # with whether a snippet is Python
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTerms:
+class ModelTerms(Likened, frozen=True, eq=False):
     """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
 
+    beside = ("origin",)
     id: str
     name: str
     host: str
     source: str
     options: tuple[tuple[str, bytes], ...]
-    origin: Origin = field(default=NOWHERE, compare=False)
+    origin: Origin = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class GradeTerms(Held):
+class GradeTerms(Held, Likened, frozen=True, eq=False):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
+    beside = ("mode", "asked_again", "origin")
     type: str
     value: bytes
     options: bytes
@@ -54,11 +56,11 @@ class GradeTerms(Held):
     free: bool = False  # `threshold: none`: held to no limit
     models: tuple[tuple[str, ModelTerms], ...] = ()
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
-    mode: str = field(default="off", compare=False)  # the same, whoever says so
+    mode: str = "off"  # the same, whoever says so
     opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
-    asked_again: tuple[ModelTerms, ...] = field(default=(), compare=False)  # the same, whoever names them
+    asked_again: tuple[ModelTerms, ...] = ()  # the same, whoever names them
     members: tuple[GradeTerms, ...] = ()
-    origin: Origin = field(default=NOWHERE, compare=False)
+    origin: Origin = NOWHERE
 
 
 class CaseInput(NamedTuple):
@@ -77,10 +79,10 @@ APART = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTerms:
+class AnswerTerms(Likened, frozen=True, eq=False):
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
+    beside = ("description", "name", "origin")
     question: CaseInput
     target: int
     prompt: int
@@ -90,13 +92,12 @@ class AnswerTerms:
     threshold: float | None
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
-    description: str = field(default="", compare=False)
-    name: str = field(default="", compare=False)  # the description, or the start of the variables
-    origin: Origin = field(default=NOWHERE, compare=False)
+    description: str = ""
+    name: str = ""  # the description, or the start of the variables
+    origin: Origin = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class GateSnapshot:
+class GateSnapshot(Struct, frozen=True):
     """What one config checks."""
 
     file: str

@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from dataclasses import replace
 
 from gradegate.commands import flags
 from gradegate.commands.telling import here
 from gradegate.deciding.exit import PASS
+from gradegate.structs import replace
 
 ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 

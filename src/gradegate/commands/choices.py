@@ -3,9 +3,10 @@
 import os
 import re
 from collections.abc import Callable, Container
-from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from gradegate import REPOSITORY
 from gradegate.access.environment import Environment
@@ -16,6 +17,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.bind import Binder
 from gradegate.steps.preparation import with_stand_ins
+from gradegate.structs import replace
 from gradegate.values.suite import ProviderSpec, Suite
 
 TEMPLATES = {
@@ -35,8 +37,7 @@ _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """``template`` is one of ``TEMPLATES``, ``provider`` and ``grader`` are ids; ``folder`` is relative to where the command is started.
 
     What is empty has a default: the grader is the model that answers, and a model that nobody named is a placeholder.

@@ -6,13 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import yaml
+from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Ask, Choices, check, completed, variables_of
@@ -24,6 +24,7 @@ from gradegate.files.plain_files import Place, check_free, create
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare, prepare_without_keys
+from gradegate.structs import replace
 from gradegate.values.conversation import Reply, Request
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings, graders
@@ -46,8 +47,7 @@ _ABOUT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """Where somebody starts: ``cwd``; ``root``, the repository around it, else ``cwd``; ``folder`` of the config, relative to ``cwd``."""
 
     cwd: Path

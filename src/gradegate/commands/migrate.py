@@ -7,7 +7,7 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from gradegate.options import SWITCH
 from gradegate.planning.grader_options import option_names
 from gradegate.planning.load import DEFAULT_CONFIGS, config_paths, load
 from gradegate.steps.preparation import prepare_without_keys
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.settings import RUN_OPTIONS, Settings
 

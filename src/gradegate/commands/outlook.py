@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
 from gradegate.options import worded
 from gradegate.steps.preparation import STAND_IN, prepare_without_keys
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 

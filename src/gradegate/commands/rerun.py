@@ -1,13 +1,13 @@
 """``gradegate rerun --failed``: what did not pass in an earlier run, asked again."""
 
 import argparse
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from gradegate.commands import flags
 from gradegate.commands.telling import delivered, estimated, here
 from gradegate.errors import ConfigError, Origin
+from gradegate.structs import replace
 
 ABOUT = "ask again what did not pass in a results.json, a part of the gate"
 

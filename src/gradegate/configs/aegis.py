@@ -6,9 +6,10 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/create-run/create-cust
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.configs.keys import wrong_value
@@ -16,6 +17,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import line_of, table
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
+from gradegate.structs import replace
 from gradegate.values.suite import Assertion, Graders, Note, Verbatim
 
 FULL = 100  # the scale of thresholds and results
@@ -154,8 +156,7 @@ class Run(BaseModel):
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricAssertion:
+class MetricAssertion(Struct, frozen=True):
     """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
 
     shortname: str

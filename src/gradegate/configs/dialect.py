@@ -1,9 +1,10 @@
 """The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
@@ -11,18 +12,17 @@ from gradegate.registry import Registry
 from gradegate.values.suite import Idle, Suite
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A config file: where it is, its content as read by ``document.read``, and what it may reach."""
 
     path: Path
     content: Any
     workspace: Workspace
     env: Environment
-    variables: Mapping[str, Any] = field(default_factory=dict)  # of every test, over those of a default test
+    variables: Mapping[str, Any] = {}  # of every test, over those of a default test
     asks_targets: bool = True  # else they are labels alone, whatever they name
     asks_graders: bool = True
-    idle: list[Idle] = field(default_factory=list)  # gathers the keys that mean nothing
+    idle: list[Idle] = []  # gathers the keys that mean nothing
 
     @property
     def file(self) -> str:
@@ -35,8 +35,7 @@ class Source:
         return self.path.parent
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
 
     name: str

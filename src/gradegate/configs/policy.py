@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.configs import scripts
@@ -10,6 +9,7 @@ from gradegate.configs.desk import Desk
 from gradegate.configs.keys import LIMITS, PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
 from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_DERIVED, MAX_RULES
+from gradegate.structs import replace
 from gradegate.texts.formulas import COUNT
 from gradegate.values.suite import DerivedSpec, Limits, Note, Policy, Rule, Select, SentinelFile
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.httpreply import strings
@@ -13,6 +12,7 @@ from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.kinds import is_code
+from gradegate.structs import replace
 from gradegate.values.suite import Note, PromptSpec
 
 _LONGEST = 60  # characters of a word that may be a name

@@ -1,7 +1,6 @@
 """Providers and graders as config files write them, for every dialect that names any."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
+from gradegate.structs import replace
 from gradegate.texts.template import TemplateError, environment, render_env
 from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 

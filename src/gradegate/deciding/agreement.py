@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb
 
+from msgspec import Struct
+
 from gradegate.deciding.chances import Crossed, Flips, Interval, Kappa, corrected, flips, kappa, upper_bound, wilson
 from gradegate.errors import Origin
 from gradegate.grading.conclude import conclude_case
+from gradegate.structs import replace
 from gradegate.values.account import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.values.figures import exact, figure, many
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, parts, takes
@@ -23,8 +26,7 @@ _MOVED = Fraction(1, 100)
 _UNDONE = "the run ended before its sentinels were graded, so a grader that moved would not be noticed"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """``hits`` of ``count``."""
 
     hits: int

@@ -1,8 +1,9 @@
 """Decides: rules over grades, errors apart, blocked over inconclusive over advisory. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
 from typing import NamedTuple
+
+from msgspec.structs import asdict
 
 from gradegate.deciding.agreement import ruled
 from gradegate.deciding.regressions import Case, with_base
@@ -11,6 +12,7 @@ from gradegate.deciding.runs import as_cases, outcome_of, whole
 from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
 from gradegate.deciding.waves import Opened, parts_of, units
 from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.structs import replace
 from gradegate.values.account import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.values.figures import exact, many
 from gradegate.values.result import (

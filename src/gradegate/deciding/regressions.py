@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.chances import student
@@ -12,6 +13,7 @@ from gradegate.deciding.rules import count, left_undone, overturned
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Increase
 from gradegate.values.figures import dearer, exact, figure, many, percent, slower
@@ -24,8 +26,7 @@ _LEAST = 5  # pairs of which the spread says something
 _MOST = 1e15  # no answer takes so many dollars or seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A case as a rule sees it: the row with the grades that the rule selects."""
 
     row: Row

@@ -1,7 +1,6 @@
 """One rule of a gate over the grades that it selects. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from gradegate.deciding.chances import Interval, wilson
@@ -9,6 +8,7 @@ from gradegate.deciding.runs import as_cases, held_runs, of_rule
 from gradegate.deciding.votes import fails
 from gradegate.grading.conclude import strangeness
 from gradegate.results.earlier_run import PRE_EXISTING, standing
+from gradegate.structs import replace
 from gradegate.values.figures import many, mean, percent, percents, reached, scores
 from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, RunResult, counted, parts, takes, unconfirmed
 from gradegate.values.suite import Rule

@@ -1,9 +1,9 @@
 """The runs of a case: what they mean for a rule, how many are made next, and the case as one row. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, WORST, standing
+from gradegate.structs import replace
 from gradegate.values.result import Counterpart, Grade, Outcome, Row, counted, open_in_case, open_in_grade, runs_of, takes
 from gradegate.values.suite import CaseRuns, Rule, Runs, Select
 

@@ -3,10 +3,12 @@
 import enum
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from gradegate.deciding.chances import Lead, tail
+from gradegate.structs import replace
 from gradegate.values.account import LEAST, ConfirmReport, PastRun
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import many, mean, percent
@@ -94,8 +96,7 @@ def mean_share(fails: int, passes: int, noise: float) -> float:
     return min(0.25, max(noise / 2, fails / (fails + passes) if fails + passes else 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """A used history as the test takes it."""
 
     fails: int

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
 from gradegate.deciding.runs import Run, open_places, whole
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.structs import replace
 from gradegate.values.figures import exact
 from gradegate.values.result import Counts, Outcome, Row, counted, open_in_case, open_in_grade, takes
 from gradegate.values.suite import Rule
@@ -25,8 +27,7 @@ Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of
 _Counted = tuple[Outcome, Unit, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A row, and the positions of its grades that failed and may be asked again, as far as they were not."""
 
     row: Row

@@ -8,7 +8,6 @@ Format: https://docs.github.com/en/github-models/use-github-models/storing-promp
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -18,6 +17,7 @@ from gradegate.configs import specs
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.structs import replace
 from gradegate.values.suite import Assertion, Case, CaseOptions, Graders, Policy, PromptSpec, ProviderSpec, Rule, Suite, Verbatim
 
 BUILT_IN_MODEL = "openai/gpt-4o"  # of `uses: github/...`

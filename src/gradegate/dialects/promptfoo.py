@@ -1,7 +1,6 @@
 """promptfoo's config file, with our ``gate``, ``blocking`` and ``turns`` in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
@@ -16,6 +15,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
+from gradegate.structs import replace
 from gradegate.values.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")

@@ -10,13 +10,15 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
+from msgspec import Struct
+
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.bounds import MIB
+from gradegate.structs import replace
 from gradegate.values.figures import many
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -51,8 +53,7 @@ def regular(path: Path, most: int, *, links: bool = False) -> Iterator[BufferedR
 # --- a file that is replaced ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a file is to be: ``parts`` (folders, then its name) below ``root``, which is taken as it is.
 
     Below the root no symbolic link is followed. ``shared``: anybody may write what is made, as later steps of a job that

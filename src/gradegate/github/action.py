@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from gradegate.running.progress import progress
 from gradegate.steps.preparation import Prepared, prepare
 from gradegate.steps.session import Delivered, deliver, deliver_without_keys
 from gradegate.steps.shards import Written, answered_by_parts, ask, name_open, of_merge
+from gradegate.structs import replace
 from gradegate.values.account import Approval
 from gradegate.values.result import GateOutcome
 

@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +32,7 @@ from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reporting.deliver import render
 from gradegate.reporting.visible import harmless
 from gradegate.steps.session import Delivered
+from gradegate.structs import replace
 from gradegate.values.result import GateOutcome
 
 RESULTS, HISTORY = "results.json", "history.jsonl"

@@ -8,7 +8,7 @@ given no ``INPUT_*`` by the runner, and may not tell the step's own variables fr
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from gradegate.options import RUNS, SWITCH, Option
 from gradegate.registry import suggest
 from gradegate.reporting.visible import one_line
 from gradegate.results.mapping import encodable
+from gradegate.structs import replace
 from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from gradegate.reporting.page import bare
 from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import command, harmless, visible
+from gradegate.structs import replace
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.settings import ActionSettings
 

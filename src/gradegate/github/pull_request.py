@@ -1,15 +1,16 @@
 """What GitHub says of a pull request: which one a first stage ran for, which files it changes, and who approved its gate."""
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
+from gradegate.structs import replace
 from gradegate.values.account import Approval
 
 _READS = "pull-requests: read` or `write"
@@ -53,8 +54,7 @@ def with_pull_request(github: GitHub, event: Event) -> Event:
 # https://docs.github.com/rest/pulls/pulls#list-pull-requests-files
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """Paths from the root of the repository. ``gone`` are those under which there is no longer what there was."""
 
     paths: frozenset[str]

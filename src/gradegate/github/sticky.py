@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
@@ -26,8 +26,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _HEX = re.compile(r"[0-9a-f]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """Which job writes a comment: its key, its run and the attempt (0: not known), its commit, and what it found.
 
     ``findings`` are hexadecimal digits, equal where outcome and failing cases are.
@@ -85,23 +84,20 @@ def _named(key: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Struct, frozen=True):
     """The comment is on the pull request."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """The comment stays as it is; ``why`` says so in a sentence."""
 
     url: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The comment could not be written; ``reason`` says why and what to do."""
 
     reason: str
@@ -133,8 +129,7 @@ class _Comment(BaseModel):
     user: _User | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Thread:
+class _Thread(Struct, frozen=True):
     """The comments of one pull request."""
 
     github: GitHub

@@ -6,8 +6,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 ``src/matchers/rag.ts``.
 """
 
-from dataclasses import replace
-
 from gradegate.grading.grader import Judge, Transcript, Verdict, assertion
 from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextGrader
@@ -15,6 +13,7 @@ from gradegate.grading.metrics.verdicts import TEXT
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import list_of, shape
+from gradegate.structs import replace
 
 LABEL = "verdict for each statement in order"
 

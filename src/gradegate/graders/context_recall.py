@@ -6,7 +6,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from gradegate.grading.grader import Judge, Transcript, Unreadable, Verdict, assertion
@@ -17,6 +16,7 @@ from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.reading.line import marked_lines
 from gradegate.grading.rubric import list_of, shape
+from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
 SCHEMA = list_of("verdicts", shape(sentence=TEXT, reason=TEXT, verdict={**TEXT, "enum": list(MARKS)}))

@@ -5,8 +5,6 @@ RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
 """
 
-from dataclasses import replace
-
 from gradegate.grading.grader import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.grading.metrics import context
 from gradegate.grading.metrics.context import ContextGrader, Quotations
@@ -15,6 +13,7 @@ from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.reading.line import quoted_lines
 from gradegate.grading.rubric import shape
+from gradegate.structs import replace
 
 NOTHING = "Insufficient Information"
 

@@ -4,13 +4,13 @@ Score: the mean, over the ranks k of the documents that help, of (helpful docume
 https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import metric, verdicts
 from gradegate.grading.metrics.metric import Measured, share_of_yes
+from gradegate.structs import replace
 
 
 @assertion("contextual-precision")

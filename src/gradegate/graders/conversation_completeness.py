@@ -4,11 +4,10 @@ Score: the share of the user's wishes that were met; 1 for no wishes. Source:
 https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
 """
 
-from dataclasses import replace
-
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, of_rows, shown
+from gradegate.structs import replace
 
 _INTENTIONS = verdicts.texts("intentions")
 _VERDICT = verdicts.single()

@@ -5,12 +5,12 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 ``src/external/assertions/deepeval.ts``.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from gradegate.grading.grader import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
+from gradegate.structs import replace
 from gradegate.values.conversation import CONVERSATION, exchanges, flat, told, windows
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)

@@ -6,7 +6,6 @@ Score: the model's mark from 0 to 10, over 10; it works out the steps where only
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from pydantic import Field
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, numbered, shown
+from gradegate.structs import replace
 from gradegate.values.figures import exact
 
 BEST = 10

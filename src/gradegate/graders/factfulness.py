@@ -7,7 +7,6 @@ readings that were not taken. The share of atomic claims that are true is that o
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,6 +21,7 @@ from gradegate.grading.numbers import Number, Share
 from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.rubric import list_of, shape
+from gradegate.structs import replace
 from gradegate.values.figures import exact
 
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}

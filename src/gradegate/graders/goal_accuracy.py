@@ -7,7 +7,6 @@ AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics
 (``strict_mode``).
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
 from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.structs import replace
 from gradegate.values.conversation import Numbered
 from gradegate.values.figures import exact
 

@@ -5,12 +5,12 @@ Score: the share of the texts that the answer does not contradict. Source: https
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from gradegate.grading.grader import Judge, NoVerdict, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, share_of_yes, texts_of
+from gradegate.structs import replace
 
 
 @assertion("hallucination")

@@ -5,7 +5,7 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/j
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import field_validator
 from gradegate.grading import program_objects
 from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
 from gradegate.grading.program_objects import situation
+from gradegate.structs import replace
 from gradegate.texts.script import Fault, ScriptError, Vain, mentions, of_assertion
 
 

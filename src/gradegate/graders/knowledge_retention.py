@@ -4,12 +4,12 @@ Score: the share of the assistant's messages that forget nothing, among those wi
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_each, numbered, of_rows, script, with_marks
+from gradegate.structs import replace
 from gradegate.values.conversation import Turn
 
 _FACTS = verdicts.texts("facts")

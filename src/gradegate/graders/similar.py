@@ -5,7 +5,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/ma
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
 from gradegate.grading.metrics import vectors
 from gradegate.grading.numbers import Number
+from gradegate.structs import replace
 from gradegate.values.figures import EPSILON, reached
 
 DEFAULT = 0.75

@@ -9,7 +9,6 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from gradegate.grading.grader import Judge, NoVerdict, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_each, exchanges_of, of_rows, shown, texts_of
 from gradegate.grading.numbers import listed, stripped
+from gradegate.structs import replace
 from gradegate.values.conversation import Exchange
 
 WORDS = ("helped", "withheld", "strayed", "declined")

@@ -5,7 +5,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -13,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from gradegate.grading.grader import Grader, Judge, NoVerdict, Transcript, Verdict, assertion
 from gradegate.grading.metrics.calls import KINDS, Step, matches, steps
 from gradegate.grading.numbers import Bounds, Count, beyond, listed
+from gradegate.structs import replace
 
 
 def _kinds(value: Any) -> Any:

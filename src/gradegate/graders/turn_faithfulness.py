@@ -7,13 +7,13 @@ Score: the mean over windows of the share of claims that hold; each exchange end
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from gradegate.grading.grader import Judge, NoVerdict, Transcript, assertion
 from gradegate.grading.metrics.faithfulness import ClaimSource, FaithfulnessMetric, HeldClaims, described
 from gradegate.grading.metrics.metric import DOCUMENTS, Measured, WindowSize, ask_once, exchanges_of, images_in, texts_of
 from gradegate.grading.metrics.verdicts import Judgement
+from gradegate.structs import replace
 from gradegate.values.conversation import Numbered, Turn, Window, flat, unanswered, windows
 from gradegate.values.figures import mean
 

@@ -4,11 +4,10 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 ``deepeval/metrics/turn_relevancy/``.
 """
 
-from dataclasses import replace
-
 from gradegate.grading.grader import Judge, Transcript, assertion
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_each, exchanges_of, share_of_yes, shown
+from gradegate.structs import replace
 from gradegate.values.conversation import flat, windows
 
 _FORM = verdicts.single()

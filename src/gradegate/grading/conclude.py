@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
+from gradegate.structs import replace
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import exact, reached, scores, weighted_mean
 from gradegate.values.result import Asserted, Grade, Outcome, Verdict
-from gradegate.values.suite import Code, nothing
+from gradegate.values.suite import Code
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
 
     ``own`` and ``own_opinions``: the assertion says so, and not the gate.
@@ -34,14 +35,13 @@ class Again:
 NEVER_AGAIN = Again()
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
     asserted: Asserted
     grader: Grader
     threshold: float | None = None
-    models: Mapping[str, Provider] = field(default_factory=nothing)
+    models: Mapping[str, Provider] = {}
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
@@ -65,8 +65,7 @@ class Bound:
         return bool(self.grader.compares)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundSet:
+class BoundSet(Struct, frozen=True):
     """An assert-set: several assertions that count as one."""
 
     asserted: Asserted

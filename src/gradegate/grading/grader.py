@@ -6,10 +6,10 @@ What every grader names is imported from here.
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
+from msgspec import Struct
 
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading.judge import Judge
@@ -42,8 +42,7 @@ def assertion(*names: str) -> Callable[[type[G]], type[G]]:
     return enter
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(Struct, frozen=True):
     """What the score of a grader means, and from where it passes.
 
     ``default`` is the threshold when the assertion sets none. With ``decides`` the threshold is an option of the grader,
@@ -60,8 +59,7 @@ class Scoring:
     tolerance: float = 0.0  # of a measured score, such as a cosine
 
 
-@dataclass(frozen=True, slots=True)
-class Asks:
+class Asks(Struct, frozen=True):
     """Which models a grader asks, and how.
 
     ``models`` are kinds: "text", "embedding", "classification", "moderation". ``steps`` are the prompts of a grader that
@@ -80,8 +78,7 @@ class Asks:
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """How configs write an assertion, where that is not the common way."""
 
     value_or_prompt: bool = False  # judges nothing without a value, unless rubricPrompt says what to judge

@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import excerpt
@@ -17,6 +17,7 @@ from gradegate.grading.reading.reply import Circumstances, Keys, Reading
 from gradegate.grading.rubric import Rubric
 from gradegate.http.client import gather
 from gradegate.replies.question import Question, apart
+from gradegate.structs import replace
 from gradegate.texts.template import TemplateError, printed
 from gradegate.values.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
 from gradegate.values.figures import many

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.files import document
@@ -19,11 +20,10 @@ _SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as agai
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
-@dataclass(frozen=True, slots=True)
-class Rubric:
+class Rubric(Struct, frozen=True):
     """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
 
-    steps: Mapping[str, Template] = field(default_factory=dict)
+    steps: Mapping[str, Template] = {}
 
     @property
     def images(self) -> bool:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -28,6 +28,7 @@ from gradegate.http.guard import Guard
 from gradegate.http.response import Ask, Response
 from gradegate.http.tokens import Minted, Tokens
 from gradegate.replies.question import Replies, current
+from gradegate.structs import replace
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.settings import RETRIES, TIMEOUT
 

@@ -2,8 +2,9 @@
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
@@ -11,8 +12,7 @@ from gradegate.files.bounds import MAX_BODY, MAX_BODY_VALUES
 from gradegate.files.document import strict
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """One request; ``host`` as messages show it."""
 
     method: str
@@ -23,8 +23,7 @@ class Ask:
     most: int = MAX_BODY  # bytes that the response may have
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
 
     status: int

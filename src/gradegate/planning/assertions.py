@@ -1,11 +1,10 @@
 """Binds assertions: types to graders with their options, checked and filled in, and sets to their members."""
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from gradegate.asking.provider import Provider, split_id
@@ -21,6 +20,7 @@ from gradegate.planning.grader_options import is_shared, option_names
 from gradegate.planning.types import SET, unknown
 from gradegate.processes.pool import INSTEAD, check
 from gradegate.registry import suggest
+from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, mentions, of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 from gradegate.values.conversation import Turn
@@ -30,15 +30,14 @@ from gradegate.values.suite import Assertion, CaseOptions, Idle, ProviderSpec, V
 BROUGHT = frozenset({"context", "retrieval_context"})
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What assertions are bound for: the options, the variables and the conversation of a case."""
 
     options: CaseOptions
     variables: Mapping[str, Any]
     turns: tuple[Turn, ...] = ()
     brought: frozenset[str] = frozenset()  # variables that an answer may bring where the test has none
-    about: Mapping[str, Any] = field(default_factory=dict)  # what the test says of itself
+    about: Mapping[str, Any] = {}  # what the test says of itself
 
 
 def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
@@ -59,7 +58,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
     if kind.asks.tools:
         config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
-        spec = dataclasses.replace(spec, config=config)
+        spec = replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
     prompts, again = rubric.NO_RUBRIC, NEVER_AGAIN
@@ -115,7 +114,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     members = []
     for member in spec.members:  # asked again as the set says, where it says nothing itself
         opinions = member.second_opinions or spec.second_opinions
-        own = dataclasses.replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+        own = replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
         members.append(_one(binder, own, subject))
     asserted = Asserted(
         type=spec.type,
@@ -192,7 +191,7 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
-    return dataclasses.replace(spec, value=None)
+    return replace(spec, value=None)
 
 
 def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
@@ -251,9 +250,7 @@ def _lifted(spec: Assertion) -> Assertion:
         graders = {"*": ProviderSpec(named, origin=spec.origin)}
     if config.get("strict_mode") is True and not none:
         threshold = 1.0
-    return dataclasses.replace(
-        spec, config=config, threshold=threshold, graders=graders, score_only=none, blocking=spec.blocking and not none
-    )
+    return replace(spec, config=config, threshold=threshold, graders=graders, score_only=none, blocking=spec.blocking and not none)
 
 
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:

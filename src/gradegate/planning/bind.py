@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -22,6 +22,7 @@ from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.planning.identity import digest
 from gradegate.planning.models import another, behind, how_to_serve, maker, self_contained
+from gradegate.structs import replace
 from gradegate.texts.script import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 

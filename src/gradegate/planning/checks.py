@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 
 from gradegate.access.hiding import excerpt
@@ -13,6 +12,7 @@ from gradegate.grading.conclude import CODE, Binding, Bound
 from gradegate.planning import scripts
 from gradegate.planning.job import Job
 from gradegate.registry import suggest
+from gradegate.structs import replace
 from gradegate.texts.formulas import CONSTANTS, COUNT, working
 from gradegate.texts.script import ScriptError
 from gradegate.texts.template import is_template

@@ -1,7 +1,6 @@
 """What providers would send of the environment: the mistakes of where it goes, and of as what."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 
 from gradegate.access.egress import PRIVATE, Egress
@@ -11,6 +10,7 @@ from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import host_of
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.guard import FRAMING, addresses
+from gradegate.structs import replace
 from gradegate.values.settings import Settings
 from gradegate.values.suite import ProviderSpec
 

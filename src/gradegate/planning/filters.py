@@ -2,13 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.configs import specs
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.processes.evaluate import Exceeded
+from gradegate.structs import replace
 from gradegate.texts.patterns import found_in
 from gradegate.texts.template import show
 from gradegate.values.figures import many

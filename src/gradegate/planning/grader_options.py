@@ -1,25 +1,26 @@
 """Options of graders, and those that a test sets for all of its own."""
 
-import dataclasses
 from functools import cache
-from typing import Any
 
 from gradegate.asking.options import TEST_PARAMETERS
 from gradegate.configs import wrongkeys
 from gradegate.configs.idle import is_own
 from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.errors import Mistake, Origin
-from gradegate.grading.grader import GRADERS
+from gradegate.grading.grader import GRADERS, Grader
+from gradegate.structs import names
 from gradegate.values.suite import CaseOptions, Idle
 
 # Fields of graders that an assertion sets alone.
 _NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
 
 
-@cache
-def option_names(kind: Any) -> tuple[str, ...]:
-    """The options of a class of graders."""
-    return tuple(field.name for field in dataclasses.fields(kind))
+def option_names(kind: type[Grader]) -> tuple[str, ...]:
+    """The options of a grader."""
+    return _options_of(kind)  # type: ignore[arg-type]  # a class can be hashed
+
+
+_options_of = cache(names)
 
 
 def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:

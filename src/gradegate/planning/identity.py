@@ -5,20 +5,21 @@ target's settings are in it alone. ``terms`` are what a grade is held to, and pa
 options or of the environment: these may be secrets, which not every job has.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from gradegate.grading.conclude import Binding, BoundSet
 from gradegate.planning.job import Job, Plan
+from gradegate.structs import names, replace
 from gradegate.values.suite import Case, ProviderSpec
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
@@ -68,8 +69,7 @@ class Ordinals:
         return self._seen[thing] - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One question to one target: repetition ``repeat`` of the job at ``place`` in the plan."""
 
     id: str
@@ -148,7 +148,7 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
         rest: list[Any] = [held.rubric, *held.transforms]
         if isinstance(binding, BoundSet):
-            binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # type: ignore[arg-type]  # no member is a set
+            binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]
         # 1 and 1.0 are one limit, and one weight: whether it is written out or a default makes no difference.
         limit, weight = (int(it) if isinstance(it, float) and it.is_integer() else it for it in (held.limit, held.weight))
@@ -216,8 +216,8 @@ def _spelled(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    if not isinstance(value, type) and (fields := names(value)):
+        return {name: getattr(value, name) for name in fields}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.errors import ConfigError, Mistake
@@ -12,6 +13,7 @@ from gradegate.grading.conclude import Binding
 from gradegate.options import MOST_RUNS
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, History, KeyUse
 from gradegate.values.result import Power, selects
 from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
@@ -19,16 +21,14 @@ from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, Pr
 Render = Callable[[Sequence[Any]], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
 
     names: tuple[str, ...]
     fill: Callable[[Mapping[str, str]], Job]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
 
     suite: str
@@ -74,16 +74,14 @@ class Job:
         return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Struct, frozen=True):
     """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
 
     gone: tuple[str, ...] = ()
     commit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentinels:
+class Sentinels(Struct, frozen=True):
     """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
 
     jobs: tuple[tuple[Job, bool], ...]
@@ -91,8 +89,7 @@ class Sentinels:
     always: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
 
     jobs: tuple[Job, ...]
@@ -101,12 +98,12 @@ class Plan:
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
-    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
-    digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
-    recorded: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file with recorded answers
-    derived: Mapping[str, tuple[DerivedSpec, ...]] = field(default_factory=dict)  # of each config that has any, by file
+    about: Mapping[str, Mapping[str, Any]] = {}  # what dialects keep for reports, by file
+    digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
+    recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers
+    derived: Mapping[str, tuple[DerivedSpec, ...]] = {}  # of each config that has any, by file
     commit: str = ""  # what was checked out, where it is known
-    titles: Mapping[str, str] = field(default_factory=dict)  # descriptions of configs, by file
+    titles: Mapping[str, str] = {}  # descriptions of configs, by file
     options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
     folder: str = ""
     only: str = ""  # what is asked of it, where that is a part

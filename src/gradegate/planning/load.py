@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from gradegate.access.environment import secrets_in
 from gradegate.configs import scripts, testfiles
@@ -22,6 +23,7 @@ from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.processes.program import is_javascript
 from gradegate.registry import suggest
+from gradegate.structs import replace
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 
@@ -32,8 +34,7 @@ _MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfoo
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", *_MODULES, "gradegate.yaml")
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
 
     ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.

@@ -1,7 +1,6 @@
 """Checks models before the first call: what they serve, their price, tools and images."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from gradegate.asking import options
 from gradegate.asking.chatmodel import ChatModel
@@ -13,6 +12,7 @@ from gradegate.files.kinds import runs_code
 from gradegate.grading.conclude import Binding
 from gradegate.planning.job import Job
 from gradegate.processes.pool import ANSWERS, FLAG
+from gradegate.structs import replace
 from gradegate.texts import schemas
 from gradegate.texts.template import uses
 from gradegate.values.conversation import Image

@@ -1,7 +1,6 @@
 """From suites to jobs: everything is filled in and bound here, so every mistake shows before the first call."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
@@ -19,6 +18,7 @@ from gradegate.planning.models import grading_models, prices
 from gradegate.planning.planner import Planner
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.figures import many
 from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings

@@ -1,7 +1,7 @@
 """One suite to jobs: its cases filled in and bound, each for every target and prompt that it has."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
@@ -17,6 +17,7 @@ from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.prompts import Prompts
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
+from gradegate.structs import replace
 from gradegate.values.conversation import CONVERSATION, told
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Case, Note, Suite

@@ -4,7 +4,6 @@ As in promptfoo, a stored answer wins over a variable of its name. It is data: n
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
@@ -13,6 +12,7 @@ from gradegate.grading.conclude import BoundSet
 from gradegate.planning.assertions import Subject, bind
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Recall, Render
+from gradegate.structs import replace
 from gradegate.texts import chat
 from gradegate.texts.template import asked_by, fill, is_template, render
 from gradegate.values.suite import Assertion, Case, PromptSpec, Verbatim

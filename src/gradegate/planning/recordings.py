@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from gradegate.recording.fields import answering, called
 from gradegate.recording.fields import calls as calls_of
 from gradegate.recording.read import read
 from gradegate.registry import suggest
+from gradegate.structs import replace
 from gradegate.texts import chat
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note

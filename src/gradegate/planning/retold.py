@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gradegate.access.hosts import hosts
 from gradegate.errors import ConfigError, Origin
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.settings import RUN_OPTIONS, Again, Settings
 from gradegate.values.suite import Note, Rule

@@ -1,13 +1,13 @@
 """Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.identity import Ordinals, digest
+from gradegate.structs import replace
 from gradegate.texts.script import Function, Script, ScriptError, of_transform
 from gradegate.values.suite import Case, Code, Suite
 

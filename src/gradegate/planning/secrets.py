@@ -1,15 +1,15 @@
 """Which values of a run no report may show: those of the environment, and keys written into a config."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.access.environment import secrets, written_secrets
 from gradegate.planning.load import Located
 from gradegate.values.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Secrets:
+class Secrets(Struct, frozen=True):
     """Values that are hidden. ``environment`` maps variables to theirs; ``written`` stand in configs."""
 
     environment: Mapping[str, str]

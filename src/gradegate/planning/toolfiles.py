@@ -1,7 +1,6 @@
 """Reads the files that the config of a provider names for its tools and its response format."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
+from gradegate.structs import replace
 from gradegate.values.suite import ProviderSpec
 
 KEYS = ("tools", "functions", "response_format", "output_format", "responseSchema")

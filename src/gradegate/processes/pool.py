@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.checkout import brought
 from gradegate.files.workspace import Workspace
@@ -51,8 +53,7 @@ class Failed(ValueError):
         return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
 
     folder: Path

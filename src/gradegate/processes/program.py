@@ -3,9 +3,10 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
@@ -21,8 +22,7 @@ _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A file of code and a function in it, empty where none is named; ``folder`` is the config's."""
 
     path: Path

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import ending
 from gradegate.files.bounds import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
@@ -75,8 +76,7 @@ LIMITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """Where a worker works."""
 
     start: tuple[str, ...]  # an interpreter with its options, which takes the harness as its last argument

@@ -9,7 +9,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gradegate.access.hiding import ending
@@ -20,6 +20,7 @@ from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, wo
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.http.response import Response
+from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage

@@ -1,8 +1,9 @@
 """The contract of a shape: it recognises a file of answers made elsewhere, and reads each into an ``Answer``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.errors import Origin
 from gradegate.files.document import Map
@@ -14,8 +15,7 @@ CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
 
     ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
@@ -24,13 +24,12 @@ class Question:
 
     text: str
     whole: bool = False
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = {}
     provider: str = ""
     session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
@@ -48,21 +47,19 @@ class Answer:
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     run: int = 0  # which run of its case it is, from 1; 0 where only the order says it
     origin: Origin = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """The objects of a file, and its name in messages."""
 
     name: str
     rows: Rows
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
 
     ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.

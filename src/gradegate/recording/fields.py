@@ -9,7 +9,7 @@ known here might be a call, so it is a mistake: of a message that is read it is 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.hiding import excerpt
@@ -19,6 +19,7 @@ from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File
 from gradegate.registry import suggest
 from gradegate.results.mapping import encodable
+from gradegate.structs import replace
 from gradegate.texts import chat
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 

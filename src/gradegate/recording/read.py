@@ -3,9 +3,10 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -22,12 +23,11 @@ OWN = "lines"  # the shape of gradegate's own lines
 _FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
 
     answers: tuple[Answer, ...] = ()
-    digests: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = {}
     mistakes: tuple[Mistake, ...] = ()
     opened: frozenset[Path] = frozenset()
 

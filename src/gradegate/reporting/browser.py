@@ -17,6 +17,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import titled
@@ -63,8 +64,7 @@ def _file(name: str) -> str:
 # --- the distribution of each metric's scores, with the thresholds that were applied ----------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(Struct, frozen=True):
     """How many grades with a score from ``low`` to below ``high`` passed, and how many failed."""
 
     low: float
@@ -73,8 +73,7 @@ class Bin:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """One metric: its counts, and its scores in bins of one width; no bins where nothing has a score."""
 
     name: str
@@ -152,8 +151,7 @@ def _bins(scored: Sequence[tuple[float, Outcome]]) -> tuple[Bin, ...]:
 # --- charts -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A rectangle; ``kind`` is the class that colours it."""
 
     kind: str
@@ -163,8 +161,7 @@ class Box:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """Rectangles and the places of vertical lines."""
 
     boxes: tuple[Box, ...]
@@ -206,8 +203,7 @@ def shares(result: RuleResult) -> Chart:
 # --- what the cases can be chosen by ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One kind of what can be chosen: ``options`` are the words for each number."""
 
     name: str

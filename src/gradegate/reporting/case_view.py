@@ -10,15 +10,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.reporting.failing import Exchange, blamed_turns, effect, exchange, is_fixed, why
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.wording import called, expected
+from gradegate.structs import replace
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 from gradegate.values.figures import figure, spent
 from gradegate.values.result import Grade, Outcome, Row
@@ -41,16 +43,14 @@ _WORD = re.compile(r"\w{2,}")
 # --- words that differ ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Some words in a row; ``differs`` where the other text does not have them there."""
 
     text: str
     differs: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Both texts in pieces that, joined, are the texts."""
 
     expected: tuple[Piece, ...]
@@ -103,8 +103,7 @@ _SAID: Mapping[Any, Holds] = {
 _LISTS = {"contradicted": Holds.NO, "false_details": Holds.NO, "ambiguous": Holds.UNKNOWN, "unknown_details": Holds.UNKNOWN}
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A claim with the verdict on it; ``near`` is the sentence of the sources that it is most like, if there is one."""
 
     text: str
@@ -172,8 +171,7 @@ def _words(text: str) -> frozenset[str]:
 # --- the case ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """One assertion: ``difference`` of what it expected and what came, None where that says nothing."""
 
     grade: Grade
@@ -189,8 +187,7 @@ class Told:
         return "advisory" if advises else grade.outcome.value
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A message of a conversation, with the assertions that failed because of it."""
 
     number: int
@@ -198,8 +195,7 @@ class Said:
     blamed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CaseView:
+class CaseView(Struct, frozen=True):
     """One answer. ``number`` is its place in results.json, from 1; ``about`` is what it is beside the base and the rules."""
 
     number: int

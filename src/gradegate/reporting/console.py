@@ -6,8 +6,9 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TextIO
+
+from msgspec import Struct
 
 from gradegate.access.hiding import Hide
 from gradegate.reporting import wording
@@ -16,6 +17,7 @@ from gradegate.reporting.failing import explain, flaky, why
 from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.streams import coloured, has_rich
 from gradegate.reporting.visible import harmless, one_line, visible
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleResult
 
@@ -39,8 +41,7 @@ class Tone(enum.Enum):
     FAINT = "2"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Text that is visible and may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
 
     text: str
@@ -48,8 +49,7 @@ class Line:
     head: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
 
     ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says where the rest is.

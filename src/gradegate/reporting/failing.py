@@ -4,7 +4,8 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.reporting.findings import Effect, Finding
 from gradegate.reporting.visible import clip, fact, one_line, outline, shown, visible
@@ -19,8 +20,7 @@ _LINE, _WHOLE = 200, 1000  # characters: of a question where texts are short, an
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """What was asked and answered. ``turn`` is the number of the answer in its conversation, 0 where there is no other."""
 
     asked: str

@@ -4,10 +4,12 @@ import enum
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from gradegate.reporting.visible import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.structs import replace
 from gradegate.values.result import Decision, Grade, Outcome, Row, left_open, open_in_grade, runs_of, takes, unconfirmed
 from gradegate.values.suite import Rule
 
@@ -23,8 +25,7 @@ class Effect(enum.Enum):
     NONE = "pass"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A row with something to read; ``alike`` are further rows with an error for the same reason."""
 
     row: Row

@@ -2,7 +2,8 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.errors import Origin
 from gradegate.reporting.failing import effect, exchange, why
@@ -24,8 +25,7 @@ _GRADES = 20  # of one case
 _SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Where links go, and what has to be named because there are several of it."""
 
     links: Links

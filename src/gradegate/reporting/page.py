@@ -1,7 +1,9 @@
 """The Markdown page that the pull request comment and the job summary share: what decides in sight, the rest folded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gradegate.reporting import agent, wording
 from gradegate.reporting.account import line as power
@@ -11,6 +13,7 @@ from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
 from gradegate.reporting.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reporting.report import Links
+from gradegate.structs import replace
 from gradegate.values.account import GUARD, DerivedMetric, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult
@@ -26,8 +29,7 @@ _NOTES = 2  # notes that are in sight
 _RESERVE = 900  # for the sentences that say what was left out, and for folds
 
 
-@dataclass(frozen=True, slots=True)
-class PageForm:
+class PageForm(Struct, frozen=True):
     """How long a page may be, in what unit, and whether it lists the cases that passed."""
 
     limit: int

@@ -1,13 +1,13 @@
 """Hides secrets in the values of a run, before a report escapes or cuts its texts."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.options import worded
+from gradegate.structs import names, replace
 from gradegate.values.account import AskedModel, BaselineReport, DerivedMetric, GateChange, GateChanges, KeyUse, Made
 from gradegate.values.conversation import Turn
 from gradegate.values.result import Asserted, Grade, Row, RunResult, Vote
@@ -44,7 +44,7 @@ def _concealed(value: Any, hide: Hide) -> Any:
         return value if hidden == value else hidden
     if isinstance(value, _OPEN):
         changed = {}
-        for name in value.__dataclass_fields__:
+        for name in names(value):
             before = getattr(value, name)
             if before and (after := _concealed(before, hide)) is not before:
                 changed[name] = after

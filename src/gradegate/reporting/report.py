@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from gradegate.registry import Registry
 from gradegate.results.mapping import encodable
@@ -29,8 +30,7 @@ class Sink(enum.Enum):
     CONSOLE = "console"  # text for people on standard output
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A rendered report in parts, so that a long one need not be in memory at once."""
 
     sink: Sink
@@ -42,8 +42,7 @@ class Document:
         return "".join(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
 
     ``holds`` says whether a file, by its name in messages, is there to be annotated.
@@ -87,8 +86,7 @@ class Links:
         return place + (f"#L{line}" if line else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere.
 
     ``path_output`` names the output of the action that holds the path of such a file, if there is one.

@@ -1,7 +1,8 @@
 """The words that all reports share for figures, cases, rules and outcomes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.errors import Origin
 from gradegate.reporting.findings import Effect, unchecked
@@ -13,8 +14,7 @@ from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Gra
 from gradegate.values.suite import Note, Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
 
     sign: str

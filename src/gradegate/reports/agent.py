@@ -1,13 +1,12 @@
 """For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
 
-from dataclasses import replace
-
 from gradegate.reporting.agent import told
 from gradegate.reporting.markdown import fence, utf16
 from gradegate.reporting.page import opening
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import compared, headline, in_short, tally
+from gradegate.structs import replace
 from gradegate.values.result import Decision
 
 _LIMIT = 60_000  # characters: some 15,000 tokens

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
@@ -10,6 +11,7 @@ from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, command, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
+from gradegate.structs import replace
 from gradegate.values.account import ChangeKind
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row
@@ -20,8 +22,7 @@ _PATH = 1000  # characters; a longer name is not that of a file
 _TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(Struct, frozen=True):
     """One annotation; marks with the same key are one, with a count."""
 
     level: str

@@ -10,9 +10,9 @@ green and no case says why, a test case "the run" does.
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from junit_xml import TestCase, TestSuite
+from msgspec import Struct
 
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.failing import explain, explain_grade, flaky
@@ -39,8 +39,7 @@ def render(decision: Decision, links: Links) -> Document:
 _ENDS = {GateOutcome.BLOCKED: Outcome.FAIL, GateOutcome.INCONCLUSIVE: Outcome.ERROR, GateOutcome.NOT_RUN: None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """An answer as JUnit has it, of a run that is green or not."""
 
     finding: Finding

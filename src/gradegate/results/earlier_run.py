@@ -1,8 +1,10 @@
 """The base run that a run is compared with, and the status of a case against it. Frozen values."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
@@ -13,8 +15,7 @@ OPEN = ""  # failed once, and nobody needed to know whether it stands
 WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """A run of the base. ``started`` is ISO 8601; ``confirm`` says how its failures were asked again, "" for not at all."""
 
     answers: tuple[Row, ...]

@@ -3,13 +3,13 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from sys import intern
 from typing import Annotated, Literal
 
+from msgspec.structs import asdict
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gradegate.errors import ConfigError, Origin
@@ -19,6 +19,7 @@ from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline, together
 from gradegate.results.mapping import value, written
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
+from gradegate.structs import replace
 from gradegate.values.account import GradeRecord, Made, PastRun, Records
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.result import Decision, Row, runs_of

@@ -7,15 +7,16 @@ import enum
 import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from msgspec import NODEFAULT, Struct, structs
 from pydantic import BaseModel, Field, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from gradegate.errors import Origin
+from gradegate.structs import names
 from gradegate.values.result import Outcome
 from gradegate.values.suite import NOWHERE
 
@@ -45,7 +46,10 @@ def plain(value: Any, depth: int = 40) -> Any:
         return "…"
     if isinstance(value, Mapping):
         return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
-    return [plain(item, depth - 1) for item in value] if isinstance(value, Iterable) else encodable(str(value))
+    if isinstance(value, Iterable):
+        return [plain(item, depth - 1) for item in value]
+    fields = names(value)
+    return {name: plain(getattr(value, name), depth - 1) for name in fields} if fields else encodable(str(value))
 
 
 def finite(number: float | None) -> float | None:
@@ -58,8 +62,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself."""
 
     path: str | None  # None: it is handed in
@@ -81,11 +84,11 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") ->
         keys: dict[str, Any] = {}
         for part, before in ((kind, ""), *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ())):
             hints = get_type_hints(part, include_extras=True)
-            for field in fields(part):
+            for field in structs.fields(part):
                 if passed.isdisjoint((field.name, before + field.name)):
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
-                    default = ... if field.name not in later.split() else {} if field.default is MISSING else field.default
+                    default = ... if field.name not in later.split() else {} if field.default is NODEFAULT else field.default
                     keys[field.name] = Annotated[_key_type(hint), At(before + field.name)], Field(default, description=about)
         made = create_model(shape.__name__, __base__=shape, __module__=shape.__module__, __doc__=shape.__doc__, **keys)
         _TYPES[kind] = made
@@ -150,7 +153,7 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
 def written(content: Any) -> str:
     """An object as one line of JSON: an enumeration as its value, bytes as hexadecimal digits."""
     try:
-        return to_json(content, inf_nan_mode="null", bytes_mode="hex").decode()
+        return to_json(content, inf_nan_mode="null", bytes_mode="hex", fallback=structs.asdict).decode()
     except PydanticSerializationError:  # lone surrogates
         return to_json(_encodable(content), inf_nan_mode="null", bytes_mode="hex").decode()
 
@@ -159,8 +162,8 @@ def _encodable(content: Any) -> Any:
     """The same, each text valid UTF-8."""
     if isinstance(content, str):
         return encodable(content)
-    if is_dataclass(content):
-        return _encodable({field.name: getattr(content, field.name) for field in fields(content)})
+    if fields := names(content):
+        return _encodable({name: getattr(content, name) for name in fields})
     if isinstance(content, Mapping):
         return {encodable(key): _encodable(item) for key, item in content.items()}
     return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
@@ -191,7 +194,7 @@ def _leaves(shape: type[BaseModel], above: str) -> Iterator[tuple[str, tuple[Cal
 
 def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str) -> Iterator[Reader]:
     hints = get_type_hints(kind)
-    for name in (field.name for field in fields(kind)):
+    for name in names(kind):
         if at := leaves.get(above + name):
             yield name, at[0], at[1].read or _load(hints[name])
         elif any(path.startswith(f"{above}{name}.") for path in leaves):
@@ -216,6 +219,6 @@ def _load(hint: Any) -> Callable[[Any], Any]:
         return lambda said: bytes.fromhex(said or "")
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint
-    if is_dataclass(hint) and isinstance(hint, type):
+    if isinstance(hint, type) and names(hint):
         return lambda said: value(hint, said) if isinstance(said, BaseModel) else said
     return lambda said: said

@@ -4,13 +4,14 @@ A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
+from msgspec.structs import asdict
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gradegate.errors import Origin
 from gradegate.results.mapping import SELF, At, encodable, finite, keys_of, line, plain, value
+from gradegate.structs import names
 from gradegate.values import account
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
 from gradegate.values.result import Grade, Row, RuleResult, runs_of
@@ -149,7 +150,7 @@ class Summary(Counted):
 _SELECT = At(
     "rule.select",
     lambda select: {name: encodable(text) for name, text in asdict(select).items() if text},
-    lambda said: Select(**{field.name: said[field.name] for field in fields(Select) if field.name in said}),  # what this version knows
+    lambda said: Select(**{name: said[name] for name in names(Select) if name in said}),  # what this version knows
 )
 
 

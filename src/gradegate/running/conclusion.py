@@ -18,6 +18,7 @@ from gradegate.running.confirm import Answer, Confirming, Pursue, in_portions
 from gradegate.running.histories import Askable, Histories
 from gradegate.running.reasks import Beside
 from gradegate.running.rounds import Asked, Place, Rounds, by_job
+from gradegate.structs import Readable
 from gradegate.texts.formulas import CONSTANTS, COUNT, Working, working
 from gradegate.texts.script import ScriptError
 from gradegate.values.account import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk
@@ -73,8 +74,7 @@ def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
     return [row for row in rows if not row.error and not lacks(row)]
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Readable, frozen=True):
     """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601

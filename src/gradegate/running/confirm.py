@@ -1,7 +1,8 @@
 """Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from gradegate.deciding.runs import stated
 from gradegate.deciding.votes import Prior, Standing, doubts, undecided
@@ -14,6 +15,7 @@ from gradegate.running.histories import Askable, Histories, mode_of
 from gradegate.running.reasks import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
 from gradegate.running.rounds import Place, Portions, Rounds, by_job
 from gradegate.running.rows import concluded, with_grades
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many
@@ -22,8 +24,7 @@ from gradegate.values.result import Grade, Outcome, Row, chief, members
 Pursue = Callable[[Sequence[Asking], Portions, Stopped], None]  # brings askings to their end, or as far as it can
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A row with the job that it answers. ``transcript`` is what its graders saw, where that was kept."""
 
     job: Job

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.asking.content import CALLS, UNTOLD, written
@@ -16,6 +16,7 @@ from gradegate.recording.answer import Answer
 from gradegate.recording.fields import answering, calls, unasked
 from gradegate.replies.question import Question
 from gradegate.running import transforms
+from gradegate.structs import replace
 from gradegate.texts import chat
 from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
 

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
+
+from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.base.pairing import pair
@@ -18,6 +19,7 @@ from gradegate.planning.checks import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.histories import Askable, Histories, mode_of
+from gradegate.structs import replace
 from gradegate.values.conversation import exchanges as complete
 from gradegate.values.figures import chance, many, percent
 from gradegate.values.result import NO_POWER, Outcome, Power, Row
@@ -29,8 +31,7 @@ ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known."""
 
     target: int
@@ -164,8 +165,7 @@ _FAILING_RUNS = 0.03  # the share of runs that fail, where no baseline shows it
 _CERTAIN = Chances(0.0, 1.0)  # of a grade that no model gives
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
+class _Planned(Struct, frozen=True):
     """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
 
     job: Job

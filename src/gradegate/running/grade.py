@@ -1,9 +1,10 @@
 """Has answers graded: each assertion by its grader, and comparisons of all answers to a case once these have their other grades."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
+
+from msgspec import Struct
 
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
@@ -13,6 +14,7 @@ from gradegate.planning.job import Job
 from gradegate.replies.question import GRADER, TARGET, Occasion, Replies, at, occasion
 from gradegate.running.rows import asks, with_grades
 from gradegate.running.transforms import of_assertion
+from gradegate.structs import replace
 from gradegate.values.conversation import NO_USAGE, Transcript
 from gradegate.values.result import Grade, Row
 
@@ -100,8 +102,7 @@ def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grad
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """One answer to a case that is compared with the others."""
 
     job: Job

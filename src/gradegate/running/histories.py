@@ -1,7 +1,6 @@
 """The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 
 from gradegate.deciding.chances import Lead, lead
@@ -12,6 +11,7 @@ from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
 from gradegate.results.file import history_lines
+from gradegate.structs import replace
 from gradegate.values.account import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.values.result import Grade, Outcome, Row, RunResult
 from gradegate.values.suite import Policy, Rule

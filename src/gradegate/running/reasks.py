@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,6 +22,7 @@ from gradegate.running.grade import grade_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Place
 from gradegate.running.transforms import Untransformed
+from gradegate.structs import replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from gradegate.deciding.runs import next_runs, whole
 from gradegate.http.budget import Budget
 from gradegate.planning.checks import selected
@@ -16,8 +18,7 @@ from gradegate.values.result import Outcome, Row
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """An answer with what its graders saw."""
 
     row: Row

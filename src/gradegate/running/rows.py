@@ -1,7 +1,6 @@
 """Rows of answers: graded, failed, missing, and those for calls that the budget did not cover."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradegate.deciding.votes import undecided
@@ -11,6 +10,7 @@ from gradegate.grading.conclude import Binding, BoundSet, Conclusion, conclude_c
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
 from gradegate.running.transforms import Untransformed
+from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, of_scoring
 from gradegate.values.conversation import NO_USAGE, Took, Transcript
 from gradegate.values.figures import many, weighted_mean

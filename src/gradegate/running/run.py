@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import Answered, Occasions, compared, grades_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Asked, Place, Portions, Rounds
+from gradegate.structs import replace
 from gradegate.values.account import SentinelAsk
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.result import Outcome, Row, RunResult

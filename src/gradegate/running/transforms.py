@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from gradegate.access.hiding import excerpt
@@ -13,6 +12,7 @@ from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.program_objects import told
 from gradegate.grading.reading.peel import is_reasoning
 from gradegate.planning.job import Job
+from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, of_transform
 from gradegate.texts.values import dump
 from gradegate.values.conversation import IS_DATA, RAW, Reply, Transcript, Turn

@@ -6,7 +6,7 @@ A first ask of an answer is a row in the shape of results.json; what was asked o
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from gradegate.access.hiding import Hide
@@ -23,6 +23,7 @@ from gradegate.running.conclusion import Account
 from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
 from gradegate.steps.preparation import Prepared
+from gradegate.structs import replace
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row

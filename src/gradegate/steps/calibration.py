@@ -3,9 +3,10 @@
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import asdict
 
 from gradegate.access.hiding import unchanged
 from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
@@ -24,6 +25,7 @@ from gradegate.results.mapping import plain
 from gradegate.steps import labels
 from gradegate.steps.labels import Selected
 from gradegate.steps.session import Progress, Session
+from gradegate.structs import replace
 from gradegate.values.figures import figure, many, percent, percents, spent
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
@@ -39,11 +41,11 @@ _RATES = (0.8, 0.9, 0.95)
 def as_json(calibration: Calibration) -> Document:
     """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run, usage = calibration.run, asdict(calibration.run.grader_usage)
-    told = {"version": VERSION, "made": asdict(run.made), "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
+    told = {"version": VERSION, "made": run.made, "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
     told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
     told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
     told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
-    told |= {"keys": list(map(asdict, run.keys)), "hidden": run.hidden}
+    told |= {"keys": run.keys, "hidden": run.hidden}
     told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
     content = plain({**told, "outputs": list(map(_judged, calibration.judged))})
     return Document(Sink.FILE, (json.dumps(content, ensure_ascii=False, indent=1), "\n"))
@@ -182,7 +184,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
     asks = [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades]
     told = {name: getattr(row, name) for name in ("description", "vars", "prompt")}
     told |= {"assertion": first.assertion.type, "metric": first.metric, "output": row.output, "label": "pass" if judged.passes else "fail"}
-    return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": asdict(judged.origin)}
+    return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": judged.origin}
 
 
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> tuple[Calibration, Iterable[str], Mapping[str, str]]:

@@ -1,7 +1,6 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from gradegate.base.changes import blocks, compare
@@ -18,6 +17,7 @@ from gradegate.planning.load import Located
 from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
 from gradegate.results.file import read_history
+from gradegate.structs import replace
 from gradegate.values.account import NO_CHANGES, ChangeKind, GateChange, GateChanges, History, Records
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note

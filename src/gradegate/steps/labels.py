@@ -4,10 +4,10 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from msgspec import Struct
+from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from gradegate.base.checkout import Base
 from gradegate.configs.keys import mistakes
@@ -23,6 +23,7 @@ from gradegate.planning.plan import plan
 from gradegate.recording.fields import strange
 from gradegate.registry import suggest
 from gradegate.reporting.report import Document, Sink
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, SentinelFile
@@ -48,7 +49,7 @@ class Label(BaseModel):
     output: Annotated[str, AfterValidator(_answered)]
     label: Literal["pass", "fail"]
     vars: dict[str, Any] = {}
-    origin: Origin
+    origin: InstanceOf[Origin]
 
     @property
     def passes(self) -> bool:
@@ -94,8 +95,7 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
 # --- what of the config a label is about ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """A label with its case, which has the labelled output and the one assertion."""
 
     label: Label

@@ -3,10 +3,12 @@
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import astuple
 
 from gradegate import __version__
 from gradegate.deciding.chances import tail
@@ -22,6 +24,7 @@ from gradegate.running.rounds import Asked, Place, Portions, Rounds, by_job, own
 from gradegate.running.rows import missing_row
 from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
 from gradegate.steps.preparation import Prepared
+from gradegate.structs import replace
 from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import many

@@ -1,7 +1,7 @@
 """What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from gradegate.running.estimate import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.steps.labels import sentinel_mistakes as mistakes
 from gradegate.steps.labels import with_sentinels
+from gradegate.structs import replace
 from gradegate.values.account import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +29,7 @@ from gradegate.running.histories import Histories
 from gradegate.running.run import Run, Watch
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
+from gradegate.structs import replace
 from gradegate.values.account import Approval, GateChanges
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import Settings

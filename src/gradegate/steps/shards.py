@@ -1,9 +1,10 @@
 """The ways of a run in shards: a plan to a part, and the parts of all shards to a decision or to what is still open."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from gradegate.access.hiding import unchanged
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
@@ -21,6 +22,7 @@ from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
 from gradegate.steps.merge import MOST, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
+from gradegate.structs import replace
 from gradegate.values.figures import many
 from gradegate.values.result import Outcome, RunResult
 from gradegate.values.settings import Settings
@@ -28,8 +30,7 @@ from gradegate.values.settings import Settings
 _ROUND = "name the failures with `open` of a merge, of the same commit and options"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """What came of a shard, or of naming open failures: a sentence, the file, how many failures it names, what to exit with."""
 
     said: str

@@ -9,10 +9,11 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.registry import suggest
 from gradegate.texts import script, snippet
@@ -32,8 +33,7 @@ _CURE = "correct it, or write a function of JavaScript"
 _Value = Callable[[Mapping[str, float]], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Working:
+class Working(Struct, frozen=True):
     """``names`` are the scores that it reads; None where it may read any."""
 
     way: Script | _Value

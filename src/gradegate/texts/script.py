@@ -6,10 +6,11 @@ context of its own, so nothing of one answer is left for the next.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.files.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.processes import pool
@@ -43,8 +44,7 @@ class CodeFile(dict[str, str]):
     """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
 
     value: Any
@@ -52,8 +52,7 @@ class Returned:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """What can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
 
     body: str
@@ -78,8 +77,7 @@ class Script:
         return Returned(_value(said), said["type"], lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function of a file, in Python or for node."""
 
     program: Program

@@ -5,27 +5,26 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
+from msgspec import Struct
+
 from gradegate.errors import Origin
+from gradegate.structs import Readable, replace
 from gradegate.values.conversation import Increase
 from gradegate.values.figures import many
 from gradegate.values.suite import NO_LIMITS, NOISE, Limits
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """How results came about."""
 
     tool: Annotated[str, "The version of gradegate."] = ""
     commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
     started: Annotated[str, "UTC, ISO 8601."] = ""
-    configs: Annotated[Mapping[str, str], "SHA-256 of each config, by its file."] = field(default_factory=dict)
-    answers: Annotated[Mapping[str, str], "SHA-256 of each file with recorded answers, by its name; empty where targets were asked."] = (
-        field(default_factory=dict)
-    )
-    titles: Annotated[Mapping[str, str], "The description of each config that has one, by its file."] = field(default_factory=dict)
+    configs: Annotated[Mapping[str, str], "SHA-256 of each config, by its file."] = {}
+    answers: Annotated[Mapping[str, str], "SHA-256 of each file with recorded answers, by its name; empty where targets were asked."] = {}
+    titles: Annotated[Mapping[str, str], "The description of each config that has one, by its file."] = {}
     options: Annotated[tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."] = ()
     folder: Annotated[str, "Where to run it, relative to the root of the repository."] = ""
     only: Annotated[str, "Which part of the gate was run, such as the failures of an earlier run; empty for all of it."] = ""
@@ -39,8 +38,7 @@ class Made:
         return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class AskedModel:
+class AskedModel(Readable, frozen=True):
     """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), "file" or "prompt"."""
 
     name: str
@@ -53,8 +51,7 @@ class AskedModel:
         return f"{self.name} at {self.host}" if self.host else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class KeyUse:
+class KeyUse(Readable, frozen=True):
     """A variable of the environment whose value goes to a host."""
 
     name: str
@@ -64,8 +61,7 @@ class KeyUse:
         return f"{self.name} -> {self.host}"
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetReport:
+class BudgetReport(Readable, frozen=True):
     """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
 
     limits: Limits = NO_LIMITS
@@ -74,8 +70,7 @@ class BudgetReport:
     used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
 
 
-@dataclass(frozen=True, slots=True)
-class CacheReport:
+class CacheReport(Readable, frozen=True):
     """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
 
     looked_up: int = 0
@@ -84,8 +79,7 @@ class CacheReport:
     saved_usd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmReport:
+class ConfirmReport(Readable, frozen=True):
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
@@ -106,8 +100,7 @@ class ConfirmReport:
     pre_existing: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineReport:
+class BaselineReport(Readable, frozen=True):
     """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
 
     ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
@@ -128,8 +121,7 @@ class BaselineReport:
     latency: Increase | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SentinelAsk:
+class SentinelAsk(Readable, frozen=True):
     """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
 
     model: str  # as the reply names it
@@ -138,8 +130,7 @@ class SentinelAsk:
     undone: bool = False  # a budget or a signal ended the run before all of them were graded
 
 
-@dataclass(frozen=True, slots=True)
-class GraderCheck:
+class GraderCheck(Readable, frozen=True):
     """One grader beside the labels."""
 
     model: Annotated[str, "As its replies name it."]
@@ -150,8 +141,7 @@ class GraderCheck:
     lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SentinelReport:
+class SentinelReport(Readable, frozen=True):
     """What graders say of the sentinels: labelled outputs that show whether a grader has moved."""
 
     verdicts: int = 0
@@ -163,8 +153,7 @@ class SentinelReport:
     undone: Annotated[bool, "The run ended before all of them were graded: none counts, and no rule is missed by these graders."] = False
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedMetric:
+class DerivedMetric(Readable, frozen=True):
     """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
 
     name: str
@@ -180,8 +169,7 @@ class DerivedMetric:
 LEAST = 10  # votes from which a history is used, and anything is said of a case
 
 
-@dataclass(frozen=True, slots=True)
-class PastRun:
+class PastRun(Struct, frozen=True):
     """One run's asks of a grade."""
 
     at: str  # a date: 2026-11-22
@@ -192,8 +180,7 @@ class PastRun:
     request: str  # a hash of what the target was asked
 
 
-@dataclass(frozen=True, slots=True)
-class GradeRecord:
+class GradeRecord(Struct, frozen=True):
     """A grade with its runs, oldest first."""
 
     name: str  # for people
@@ -203,16 +190,14 @@ class GradeRecord:
 Records = Mapping[str, GradeRecord]  # by the identity of the grade
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """A file of earlier runs, as the user named it."""
 
     file: str
-    records: Records = field(default_factory=dict)
+    records: Records = {}
 
 
-@dataclass(frozen=True, slots=True)
-class PastVotes:
+class PastVotes(Readable, frozen=True):
     """What earlier runs say of a grade, and what the asks of this run make of it."""
 
     fails: Annotated[int, "FAIL votes of earlier runs by the same model."] = 0
@@ -227,8 +212,7 @@ class PastVotes:
         return "" if self.bayes_factor is None else f"{self.fails} of {self.fails + self.passes} before"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryReport:
+class HistoryReport(Readable, frozen=True):
     """The history that a run had: ``grades`` were in it, and ``used`` of them decided when asking again ends."""
 
     file: str = ""
@@ -247,8 +231,7 @@ class ChangeKind(enum.Enum):
     CHANGED = "changed"
 
 
-@dataclass(frozen=True, slots=True)
-class GateChange:
+class GateChange(Struct, frozen=True):
     """One way in which the gate differs from that of the base, at its line."""
 
     kind: ChangeKind
@@ -256,8 +239,7 @@ class GateChange:
     origin: Origin | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GateChanges:
+class GateChanges(Struct, frozen=True):
     """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them."""
 
     found: tuple[GateChange, ...] = ()

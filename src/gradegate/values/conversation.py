@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from gradegate.structs import Likened, Readable, names
 
 
 class Image(str):
@@ -19,41 +23,39 @@ class Image(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Likened, frozen=True, eq=False):
     """One message of a conversation; ``role`` is "user" or "assistant"."""
 
+    beside = ("metadata",)
     role: str
     content: str
     retrieval_context: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target returned beside the text
+    metadata: Mapping[str, Any] = {}  # what the target returned beside the text
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Likened, frozen=True, eq=False):
     """One chat message."""
 
+    beside = ("written",)
     role: str
     content: str
     images: tuple[str, ...] = ()  # data URIs or URLs that follow the text
     # Of a chat prompt all keys, for endpoints that take messages of that form; of a grading prompt those beside role and content.
-    written: Mapping[str, Any] | None = field(default=None, compare=False)
+    written: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
+    options: Mapping[str, Any] = {}  # e.g. temperature, seed: win over the provider's config
     prompt: str = ""  # the filled-in prompt as text, where there is one
-    vars: Mapping[str, Any] = field(default_factory=dict)  # the test's, for a target whose request is a template
+    vars: Mapping[str, Any] = {}  # the test's, for a target whose request is a template
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Readable, frozen=True):
     """How many replies of graders were read in each form, were asked for once more, and could not be read."""
 
     constrained: int = 0
@@ -73,16 +75,14 @@ class Readings:
 NO_READINGS = Readings()
 
 
-@dataclass(frozen=True, slots=True)
-class Took:
+class Took(Readable, frozen=True):
     """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
 
     usd: float | None
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Increase:
+class Increase(Readable, frozen=True):
     """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
 
     The difference lies between ``low`` and ``high`` in 99 % of runs.
@@ -95,8 +95,7 @@ class Increase:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Readable, frozen=True):
     """What calls cost: tokens, US dollars, seconds."""
 
     calls: int = 0
@@ -127,19 +126,18 @@ class Usage:
         return Usage(*map(operator.add, _amounts(self), _amounts(other)))
 
 
-_amounts = attrgetter(*(it.name for it in fields(Usage)))
+_amounts = attrgetter(*names(Usage))
 NO_USAGE = Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A model's answer."""
 
     text: str
     usage: Usage = NO_USAGE
     finish_reason: str = ""
     refused: bool = False  # the model or a content filter declined; the text says so in its words
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     constrained: bool = False  # the endpoint took the schema that was asked for, and enforces it
     model: str = ""  # who answered, as the response names it
 
@@ -148,15 +146,14 @@ IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSO
 RAW = "raw_output"  # there, the answer as the target gave it, where a transform made another of it
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables."""
 
     prompt: str  # rendered
     turns: tuple[Turn, ...]
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = {}
     usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     spent: Usage | None = None  # what it cost now: less where it came from the cache. None: the same
     tools: Mapping[str, Any] | None = None  # those of the target by name, with the JSON Schemas of their parameters
     target: str = ""  # who answered, by the name in reports

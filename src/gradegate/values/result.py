@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from msgspec import Struct, field
+
 from gradegate.errors import Origin
+from gradegate.structs import Readable
 from gradegate.values import account
 from gradegate.values.conversation import NO_USAGE, Increase, Took, Transcript, Turn, Usage
-from gradegate.values.suite import NOWHERE, CaseRuns, Held, Note, Rule, nothing
+from gradegate.values.suite import NOWHERE, CaseRuns, Held, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -31,22 +33,20 @@ class GateOutcome(enum.Enum):
     NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What a grader found, before thresholds, ``not-`` and weights."""
 
     score: float  # usually 0 to 1
     passed: bool | None = None  # the grader's own word, None where only the score decides
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=nothing)
+    evidence: Mapping[str, Any] = {}
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
     broken: bool = False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
 
 
-@dataclass(frozen=True, slots=True)
-class Asserted(Held):
+class Asserted(Held, Struct, frozen=True):
     """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
 
     type: str
@@ -54,7 +54,7 @@ class Asserted(Held):
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    config: Mapping[str, Any] = field(default_factory=nothing)
+    config: Mapping[str, Any] = {}
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
@@ -62,8 +62,7 @@ class Asserted(Held):
     definition: Annotated[bytes, "SHA-256 of what is asked for: equal where two runs ask the same."] = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(Readable, frozen=True):
     """What one ask of a grade said, and the model that said it. An ERROR counts for neither side."""
 
     outcome: Outcome
@@ -72,16 +71,14 @@ class Vote:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(Readable, frozen=True):
     """What the base says of the same: in the end, and when it was asked first."""
 
     outcome: Outcome
     first: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
+class Grade(Struct, frozen=True):
     """The final word on one assertion of one answer. An ERROR has no score."""
 
     assertion: Asserted
@@ -89,7 +86,7 @@ class Grade:
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=nothing)
+    evidence: Mapping[str, Any] = {}
     usage: Usage = NO_USAGE
     setup: Annotated[bool, "An error that only the user can fix, such as a wrong key."] = False
     inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False
@@ -120,8 +117,7 @@ class Grade:
         return self.assertion.metric
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
     suite: str
@@ -200,8 +196,7 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return cases
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
 
     rows: tuple[Row, ...]  # in plan order, repetitions of a case together
@@ -214,7 +209,7 @@ class RunResult:
     models: tuple[account.AskedModel, ...] = ()  # targets and graders
     keys: tuple[account.KeyUse, ...] = ()  # what left the environment, and where it went
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
-    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
+    about: Mapping[str, Mapping[str, Any]] = {}  # of suites, by file
     made: account.Made = field(default_factory=account.Made)
     budget: account.BudgetReport | None = None
     cache: account.CacheReport | None = None  # None where no cache was asked for
@@ -231,8 +226,7 @@ class RunResult:
         return self.target_usage + self.grader_usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Power:
+class Power(Struct, frozen=True, kw_only=True):
     """What a blocking rule cannot see, known before the run; chances that it blocks, from 0 to 1. None: nothing is said of it."""
 
     cases: Annotated[int | None, "The number of cases or assertions that it counts."] = None
@@ -252,8 +246,7 @@ class Power:
 NO_POWER = Power()
 
 
-@dataclass(frozen=True, slots=True)
-class RuleResult(Power):
+class RuleResult(Power, frozen=True):
     """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
 
     rule: Rule
@@ -295,8 +288,7 @@ def counted(rule: Rule, row: Row) -> bool:
     return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """planned = passed + failed + errored, always."""
 
     passed: int = 0
@@ -315,8 +307,7 @@ class Counts:
         return self.passed / graded if graded else None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The verdict on the run and all that the reports show."""
 
     outcome: GateOutcome

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
+from msgspec import Struct
+
 from gradegate.access.environment import Environment, Use
 from gradegate.errors import Mistake, Origin
+from gradegate.structs import Likened, Readable, replace
 from gradegate.values.conversation import Turn
 
 NOWHERE = Origin("")
@@ -29,20 +32,20 @@ class Verbatim(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderSpec:
+class ProviderSpec(Likened, frozen=True, eq=False):
     """A model as the config names it."""
 
+    beside = ("places",)
     id: str
     label: str = ""
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = {}
     prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
     transform: Code = ""  # of each of its answers, where it is a target
-    env: Mapping[str, str] = field(default_factory=dict)  # literals over the environment, for this model alone
+    env: Mapping[str, str] = {}  # literals over the environment, for this model alone
     reads: frozenset[Use] = frozenset()  # the variables of the environment that its templates show, and where
-    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that each of its literals shows
+    drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
-    places: Mapping[str, Origin] = field(default_factory=dict, compare=False)  # of its options
+    places: Mapping[str, Origin] = {}  # of its options
     wrong: Mistake | None = None  # what is said where it is asked
 
     @property
@@ -91,8 +94,7 @@ class Held:
         return self.blocking and self.weight != 0
 
 
-@dataclass(frozen=True, slots=True)
-class Assertion(Held):
+class Assertion(Held, Struct, frozen=True):
     """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
 
     type: str
@@ -101,9 +103,9 @@ class Assertion(Held):
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    graders: Graders = field(default_factory=nothing)
+    graders: Graders = {}
     rubric_prompt: Any = None
-    config: Mapping[str, Any] = field(default_factory=nothing)
+    config: Mapping[str, Any] = {}
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
@@ -121,13 +123,12 @@ class Assertion(Held):
             yield from member.specs()
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOptions:
+class CaseOptions(Struct, frozen=True):
     """What a test sets for all its assertions."""
 
-    graders: Graders = field(default_factory=nothing)
+    graders: Graders = {}
     rubric_prompt: Any = None
-    settings: Mapping[str, Any] = field(default_factory=nothing)  # e.g. factuality: {subset: 0.5}
+    settings: Mapping[str, Any] = {}  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
     default_assertions: bool = True
     prefix: str = ""
@@ -140,13 +141,13 @@ class CaseOptions:
 NO_OPTIONS = CaseOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Likened, frozen=True, eq=False):
     """How many runs of a case must pass: ``passes`` of ``of``, which is 0 where ``repeat`` alone says how many there are."""
 
+    beside = ("origin",)
     of: int
     passes: int
-    origin: Origin = field(default=NOWHERE, compare=False)
+    origin: Origin = NOWHERE
 
     def unmeetable(self) -> list[Mistake]:
         """A mistake where more must pass than there are."""
@@ -177,12 +178,11 @@ class Quarantine(NamedTuple):
     days: int  # that are left of it; below 0, it is over
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One test: its variables and what is asserted of every answer to it."""
 
     description: str = ""
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = {}
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
@@ -192,7 +192,7 @@ class Case:
     target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=nothing)
+    metadata: Mapping[str, Any] = {}
     runs: Runs | None = None
     quarantine: Quarantine | None = None
     origin: Origin = NOWHERE
@@ -203,8 +203,7 @@ class Case:
         return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
 
     assertion: str = ""
@@ -222,8 +221,7 @@ class Select:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
 
     name: str
@@ -265,8 +263,7 @@ class Rule:
         return self.max_new_failures is not None or self.max_drop is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Readable, frozen=True):
     """What a run may take: requests to models, US dollars, seconds. None: no limit."""
 
     calls: int | None = None
@@ -277,20 +274,20 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class SentinelFile:
+class SentinelFile(Likened, frozen=True, eq=False):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
+    beside = ("origin",)
     name: str
     content: bytes
     agreement: float | None = None
-    origin: Origin = field(default=NOWHERE, compare=False)
+    origin: Origin = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Likened, frozen=True, eq=False):
     """The rules of one suite."""
 
+    beside = ("preset",)
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
@@ -302,7 +299,7 @@ class Policy:
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
-    preset: Note | None = field(default=None, compare=False)  # the keys that a preset brought, for people
+    preset: Note | None = None  # the keys that a preset brought, for people
 
     def held(self, confirm: str, runs: Runs | None) -> Policy:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
@@ -313,8 +310,7 @@ class Policy:
         return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset)
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedSpec:
+class DerivedSpec(Struct, frozen=True):
     """A metric that is worked out of the sums of others: by an expression as mathjs has them, or a function."""
 
     name: str
@@ -329,8 +325,7 @@ class Idle(NamedTuple):
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """One config file, read."""
 
     file: str
@@ -341,14 +336,14 @@ class Suite:
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
-    graders: Graders = field(default_factory=dict)  # of defaultTest
-    given: Graders = field(default_factory=dict)  # of the command line: stronger than those of defaultTest
+    graders: Graders = {}  # of defaultTest
+    given: Graders = {}  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int | None = None
     timeout: float | None = None  # seconds per call
     derived: tuple[DerivedSpec, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
+    about: Mapping[str, Any] = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
@@ -366,8 +361,7 @@ class Suite:
                 yield from assertion.specs()
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Something that the user should know and that does not change the verdict."""
 
     text: str

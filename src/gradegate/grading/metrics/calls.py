@@ -7,9 +7,10 @@ named by its command line, any other call is a "tool". promptfoo takes steps fro
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.content import CALLS, UNTOLD, JsonObject, uniform, written
@@ -17,6 +18,7 @@ from gradegate.errors import NoVerdict
 from gradegate.files.document import TwiceError, at_line, unique
 from gradegate.files.faults import fault
 from gradegate.files.yamlreader import MAX_DEPTH
+from gradegate.structs import replace
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")
@@ -29,8 +31,7 @@ UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or
 ENDED = "the answer ended to call a tool, but contains no call"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One call. ``names`` are what a pattern may match; ``arguments`` the JSON value, or the text that is none: ``unread`` says why."""
 
     kind: str

@@ -3,9 +3,10 @@
 import bisect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import BeforeValidator
 
 from gradegate.access.hiding import excerpt
@@ -94,8 +95,7 @@ def _parsed(written: Any) -> Any:
 ContextTransform = Annotated[Found, BeforeValidator(_parsed)]
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
 
     chunks: tuple[str, ...]

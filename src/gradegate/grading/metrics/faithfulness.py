@@ -3,7 +3,6 @@
 The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, NamedTuple
 
@@ -14,6 +13,7 @@ from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Metric, clipped, split
 from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.numbers import Whole
+from gradegate.structs import replace
 
 _TRUTHS = verdicts.texts("truths")
 _CLAIMS = verdicts.texts("claims")

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
+from msgspec import Struct
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
@@ -18,6 +18,7 @@ from gradegate.grading.numbers import Number, Whole
 from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
+from gradegate.structs import replace
 from gradegate.values.conversation import Exchange, Image, Numbered, Turn, exchanges
 
 K = TypeVar("K", bound=Hashable)
@@ -28,15 +29,14 @@ NONE = (0, "")  # the score where there are no parts, and what is said of it in 
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
 
     score: Fraction
     summary: str
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = {}
     steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 

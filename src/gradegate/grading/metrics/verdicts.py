@@ -1,7 +1,6 @@
 """The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -11,6 +10,7 @@ from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form, Object
 from gradegate.grading.reading.line import LastLine, item_lines
 from gradegate.grading.rubric import list_of, shape
+from gradegate.structs import Likened
 from gradegate.values.figures import many
 
 T = TypeVar("T")
@@ -20,15 +20,15 @@ TEXT: Object = {"type": "string"}
 YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement(Generic[T]):
+class Judgement(Likened, Generic[T], frozen=True, eq=False):
     """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
 
     ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
     """
 
+    beside = ("reason",)
     verdict: T
-    reason: str = field(default="", compare=False)
+    reason: str = ""
 
 
 def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:

@@ -3,8 +3,9 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import prose
@@ -16,8 +17,7 @@ _TRUTHS = {**dict.fromkeys(("true", "yes", "y", "pass"), True), **dict.fromkeys(
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Form(Generic[T]):
+class Form(Struct, Generic[T], frozen=True):
     """The forms of one question. Whichever a reply has, it becomes the object of ``schema``, and ``read`` takes that.
 
     ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each

@@ -3,8 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
@@ -18,8 +19,7 @@ _LONGEST = 4000  # characters of a line that says a value
 _BETWEEN = re.compile(r"[.,;\s]+")
 
 
-@dataclass(frozen=True, slots=True)
-class LastLine:
+class LastLine(Struct, frozen=True):
     """What the last line may say, and the ``key`` of the grader's object that it is the value of.
 
     A value is one of ``words`` in any case, also bare, or a number from 0 to ``most``, behind a label or as ``n/most``.
@@ -32,7 +32,7 @@ class LastLine:
     most: int = 0
     among: str = ""
     count: int = 1
-    meanings: Mapping[str, str] = field(default_factory=dict)  # of words that mean the same as others
+    meanings: Mapping[str, str] = {}  # of words that mean the same as others
 
     def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""

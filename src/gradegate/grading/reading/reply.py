@@ -8,8 +8,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import OffSchema, Unreadable
@@ -45,8 +46,7 @@ OF_PROGRAMS = frozenset("namedscores namedscoreweights componentresults tokensus
 _VERDICTS = frozenset("pass passed verdict result success error refusal".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Struct, frozen=True):
     """What one question leaves neutral: ``asked`` are texts of the user's in which a key before a colon is asked for."""
 
     neutral: frozenset[str] = NEUTRAL
@@ -78,8 +78,7 @@ def _before_a_colon(*keys: str) -> str:
 # --- a whole reply --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """What is known beside a reply: the texts under judgement, the user's own prompt, and the keys that are neutral."""
 
     judged: Sequence[str] = ()
@@ -87,8 +86,7 @@ class Circumstances:
     keys: Keys = field(default_factory=Keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class Reading(Struct, Generic[T], frozen=True):
     """What a reply says, and in which form."""
 
     value: T

@@ -1,0 +1,52 @@
+"""Structs, which frozen values are made of: they are defined and made ten times as fast as dataclasses."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar, get_type_hints
+
+from msgspec import NODEFAULT, Struct, structs
+
+T = TypeVar("T")
+
+
+class Readable(Struct, frozen=True):
+    """A struct that pydantic reads, as the dataclass that it might be."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_after_validator_function  # only where something is read
+
+        hints = get_type_hints(cls, include_extras=True)
+        fields = []
+        for field in structs.fields(cls):
+            usual = {"default": field.default} if field.default is not NODEFAULT else {"default_factory": field.default_factory}
+            fields.append((field.name, hints[field.name], dataclasses.field(**({} if field.required else usual))))
+        twin = dataclasses.make_dataclass(cls.__name__, fields, frozen=True)
+        twin.__doc__ = cls.__doc__
+        return no_info_after_validator_function(lambda read: cls(**vars(read)), handler.generate_schema(twin))
+
+
+class Likened(Struct, frozen=True, eq=False):
+    """A struct that is equal to another one whatever their fields ``beside`` hold."""
+
+    beside: ClassVar[Sequence[str]] = ()
+
+    def _seen(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in self.beside)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Likened) and type(self) is type(other) and self._seen() == other._seen()
+
+    def __hash__(self) -> int:
+        return hash(self._seen())
+
+
+def replace(value: T, /, **changes: Any) -> T:
+    """A struct or a dataclass with other fields."""
+    return (structs.replace if isinstance(value, Struct) else dataclasses.replace)(value, **changes)  # type: ignore[type-var]
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """The fields of a struct or a dataclass, or of a class of them, in order; none of anything else."""
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    return tuple(getattr(value, "__struct_fields__", ())) or tuple(field.name for field in fields)
