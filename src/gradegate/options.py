@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -96,6 +96,12 @@ RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 
+@cache
+def _name(names: str) -> str:
+    words = names.split()
+    return next((word[2:] for word in words if word.startswith("--")), words[0])
+
+
 class Option(Struct, frozen=True):
     """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
 
@@ -126,8 +132,7 @@ class Option(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name without dashes, which is that of the input."""
-        words = self.names.split()
-        return next((word[2:] for word in words if word.startswith("--")), words[0])
+        return _name(self.names)
 
     @property
     def shown_default(self) -> str:

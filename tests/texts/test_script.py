@@ -159,8 +159,9 @@ def same_in_node(code, **environ):
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
 def test_graphemes_are_those_of_node():
     parts = ["a", "\u0301", "\u200d", "\ufe0f", "\U0001f469", "\U0001f3fd", "\U0001f1e9", "\r", "\n", "\uac00", "\u0e33"]
-    texts = ["".join(text) for text in itertools.product(parts, repeat=3)]
-    same_in_node(f"{json.dumps(texts)}.map((it) => [...new Intl.Segmenter('en').segment(it)].map((part) => part.segment))")
+    for first in parts:  # not all at once: a script has half a second
+        texts = [first + "".join(text) for text in itertools.product(parts, repeat=2)]
+        same_in_node(f"{json.dumps(texts)}.map((it) => [...new Intl.Segmenter('en').segment(it)].map((part) => part.segment))")
 
 
 PLAIN = st.text(alphabet="abzABZ019 ", max_size=6)

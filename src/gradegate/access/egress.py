@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, host_at, is_private, literal, refused
+from gradegate.structs import replace
 
 METADATA = "it is a service that gives out the machine's own credentials, so gradegate never calls it"
 PRIVATE = "it is an address inside a private network"
@@ -30,6 +31,10 @@ class Egress:
     vendors: Callable[[], Iterable[Vendor]] = tuple
     opened: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
+
+    def beside(self, other: Egress) -> Egress:
+        """The same, with the keys that another one names."""
+        return replace(self, named=self.named | other.named)
 
     def is_vendors(self, name: str) -> bool:
         """Whether a variable holds a vendor's key, whoever reads it. The names of all sound like it: vendors are many to import."""

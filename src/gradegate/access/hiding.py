@@ -13,8 +13,9 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 HIDDEN = "***"
 Hide = Callable[[str], str]
@@ -88,8 +89,7 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     return hide
 
 
-@dataclass(frozen=True)
-class Traces:
+class Traces(Struct, frozen=True):
     """All that gives secrets away: their forms as texts, and as bones; ``parts`` map a part of a secret's bones to these."""
 
     forms: tuple[str, ...]

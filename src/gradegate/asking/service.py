@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking import options
@@ -21,8 +22,7 @@ from gradegate.values.conversation import Usage
 _EMBEDDING = ("embedding", "embeddings")
 
 
-@dataclass(frozen=True)
-class Service:
+class Service(Struct, frozen=True):
     """One service; called with a setting, it builds the provider that its id names."""
 
     name: str
@@ -30,10 +30,10 @@ class Service:
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # variables that hold another address
     below: str = ""  # where the API is, below the address that a variable holds
-    parts: Mapping[str, str] = field(default_factory=dict)  # options that `base` names, and the variables for them
+    parts: Mapping[str, str] = {}  # options that `base` names, and the variables for them
     extra: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
-    renamed: Mapping[str, str] = field(default_factory=dict)  # options that promptfoo writes otherwise
-    unsupported: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = {}  # options that promptfoo writes otherwise
+    unsupported: Mapping[str, str] = {}
     embeds: bool = False
     chats: bool = True
     keyless: bool = False  # a server of one's own may ask for no key

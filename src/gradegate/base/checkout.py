@@ -18,7 +18,6 @@ from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.results.earlier_run import Baseline
-from gradegate.results.file import read_baseline
 from gradegate.structs import replace
 from gradegate.values.settings import AUTO, Settings
 from gradegate.values.suite import Note, Policy
@@ -127,6 +126,8 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
     """The results that the settings name, or why there are none, where a rule looks at them. Raises ConfigError as ``place_of``."""
     if not settings.baseline:
         return [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
+    from gradegate.results.file import read_baseline  # its shapes take as long to define as a small plan to make
+
     try:
         return read_baseline(place_of(settings, settings.baseline, "baseline"))
     except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place

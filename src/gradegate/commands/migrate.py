@@ -27,10 +27,9 @@ from gradegate.github.action import TARGET
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH
-from gradegate.planning.grader_options import option_names
 from gradegate.planning.load import DEFAULT_CONFIGS, config_paths, load
 from gradegate.steps.preparation import prepare_without_keys
-from gradegate.structs import replace
+from gradegate.structs import names, replace
 from gradegate.values.figures import many
 from gradegate.values.settings import RUN_OPTIONS, Settings
 
@@ -237,7 +236,7 @@ class Migration:
             return None
         for place, assertion in list(_assertions(edits.wanted)):
             kind, value = GRADERS.find(str(assertion.get("type")).removeprefix("not-")), assertion.get("value")
-            if kind and type(value) in (int, float) and "value" not in option_names(kind) and "threshold" not in assertion:
+            if kind and type(value) in (int, float) and "value" not in names(kind) and "threshold" not in assertion:
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 self._tell((what, edits.origin([*place, "value"]), "promptfoo ignores this `value`; check that you want it"))

@@ -3,10 +3,10 @@
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.access.hiding import excerpt
@@ -124,8 +124,7 @@ def load_image(reference: str, source: Source, origin: Origin) -> str:
 LONGEST = 90  # days of a quarantine
 
 
-@dataclass(frozen=True)
-class CaseReader:
+class CaseReader(Struct, frozen=True):
     """Reads tests; what is wrong with them is noted at the desk."""
 
     desk: Desk

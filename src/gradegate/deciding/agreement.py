@@ -43,8 +43,7 @@ class Share(Struct, frozen=True):
         return wilson(self.hits, self.count)
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A labelled output with what the grader said of it, a row for each ask in order."""
 
     passes: bool  # by the label

@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
+from msgspec import Struct
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.access.environment import OWN
@@ -126,8 +126,7 @@ def keep(step: Step, delivered: Delivered) -> None:
         warn(step, f"Nothing was kept for comparison with later runs: {e}.")
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """Where the default branch's runs of one workflow leave their artifacts. ``own`` is the run that asks."""
 
     github: GitHub

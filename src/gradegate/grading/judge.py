@@ -4,8 +4,9 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
@@ -51,8 +52,7 @@ class Account:
             self._models |= {model} if model else set()
 
 
-@dataclass(frozen=True)
-class Judge:
+class Judge(Struct, frozen=True):
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
@@ -60,9 +60,9 @@ class Judge:
     ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
     """
 
-    models: Mapping[str, Provider] = field(default_factory=dict)
+    models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = {}
     account: Account = field(default_factory=Account)
     reask: int = 1
     language: str = ""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
@@ -27,8 +28,7 @@ from gradegate.texts.script import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
 
-@dataclass(frozen=True)
-class Binder:
+class Binder(Struct, frozen=True):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite
@@ -38,11 +38,11 @@ class Binder:
     pool: dict[bytes, Provider]
     egress: Egress = Egress()
     asks_targets: bool = True
-    idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
-    documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
-    bound: dict[int, tuple[ProviderSpec, Provider]] = field(default_factory=dict)  # by identity: the same for many cases
-    chosen: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = field(default_factory=dict)  # by kind, and as ``bound``
-    shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
+    idle: list[Idle] = []  # what assertions and options have that means nothing
+    documents: dict[str, Any] = {}  # files that configs of providers name, read once
+    bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
+    chosen: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = {}  # by kind, and as ``bound``
+    shared: dict[Again, Again] = {}  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""

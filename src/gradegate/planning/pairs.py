@@ -1,7 +1,8 @@
 """Which targets answer a test, and with which prompts, by the names that tests, targets and prompts use."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gradegate.asking.options import parameters
 from gradegate.asking.provider import Provider, Recorded
@@ -14,8 +15,7 @@ _RECORDED = Recorded()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite

@@ -18,7 +18,6 @@ from gradegate.planning.models import grading_models, prices
 from gradegate.planning.planner import Planner
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
-from gradegate.structs import replace
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.figures import many
 from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings
@@ -47,7 +46,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     """Raises ConfigError with every mistake of every suite."""
     pool: dict[bytes, Provider] = {}
     allowed = egress(settings, (spec for located in suites for spec in located.suite.specs()))
-    client.guard = Guard(replace(allowed, named=allowed.named | client.guard.egress.named))  # of base and head
+    client.guard = Guard(allowed.beside(client.guard.egress))  # of base and head
     size = Size()
     jobs: list[Job] = []
     notes: list[Note] = []

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from gradegate.errors import ConfigError, Mistake
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks, filters, models, recall, scripts
@@ -17,7 +19,6 @@ from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.prompts import Prompts
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
-from gradegate.structs import replace
 from gradegate.values.conversation import CONVERSATION, told
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Case, Note, Suite

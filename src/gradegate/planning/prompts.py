@@ -1,8 +1,9 @@
 """Prompts filled in for a case: before anything is asked, and again with the conversation so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.configs import scripts
@@ -14,8 +15,7 @@ from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Case, PromptSpec
 
 
-@dataclass(frozen=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
 
     env: Mapping[str, Any]

@@ -9,8 +9,9 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.access.hiding import ending
 from gradegate.asking import httpreply
@@ -26,8 +27,7 @@ from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage
 
 
-@dataclass(frozen=True)
-class _Templates:
+class _Templates(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     query: Mapping[str, str]

@@ -9,7 +9,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -211,8 +210,7 @@ class Choice(Struct, frozen=True):
     options: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """Everything that the cases of a run can be chosen by, each under a number."""
 
     rules: tuple[RuleResult, ...]

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from gradegate.reporting import account, wording
 from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
@@ -18,8 +19,7 @@ _MOST = 2000  # cases of one kind; a browser does not bear many more
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """One list of cases: how many there are, those that are shown, and how many are left out."""
 
     kind: str

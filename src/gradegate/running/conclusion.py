@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+
+from msgspec import Struct
 
 from gradegate import __version__
 from gradegate.deciding.agreement import remarks, report
@@ -87,14 +88,13 @@ class Account(Readable, frozen=True):
     sentinels: tuple[SentinelAsk, ...] = ()
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The answers of a plan while failures of them are asked again."""
 
     plan: Plan
     confirming: Confirming
     histories: Histories
-    others: Sequence[Row] = field(default_factory=list)  # the answers of a base that is asked in the same run
+    others: Sequence[Row] = []  # the answers of a base that is asked in the same run
 
     @classmethod
     def of(

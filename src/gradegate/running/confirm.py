@@ -290,9 +290,10 @@ class Confirming:
 
     def _state(self, numbers: Iterable[int]) -> None:
         """Say of each grade what it is beside the base."""
-        for number in numbers if self._beside else ():
+        beside = self._beside
+        for number in numbers if beside else ():
             answer = self._answers[number]
-            row = self._beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))  # type: ignore[union-attr]  # as above
+            row = beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))  # type: ignore[union-attr]
             self._answers[number] = replace(answer, row=row)
 
     @property

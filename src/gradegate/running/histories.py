@@ -10,7 +10,6 @@ from gradegate.planning.checks import selected
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.wording import called, name
-from gradegate.results.file import history_lines
 from gradegate.structs import replace
 from gradegate.values.account import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.values.result import Grade, Outcome, Row, RunResult
@@ -165,6 +164,8 @@ class Histories:
 
     def lines(self, run: RunResult) -> Iterator[str]:
         """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
+        from gradegate.results.file import history_lines  # its shapes take as long to define as a small plan to make
+
         records, requests = dict(self.records), dict[int, str]()
         for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):

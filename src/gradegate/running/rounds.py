@@ -1,7 +1,6 @@
 """What is asked next: runs of cases in rounds, jobs that belong together, and portions of work that the budget covers."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -143,8 +142,7 @@ MARGIN = 2  # times what is expected: a reply that cannot be read is asked for o
 InThreads = Callable[[Callable[[Any], None], Iterable[Any]], None]  # does the work for every item, several at once
 
 
-@dataclass(frozen=True)
-class Portions:
+class Portions(Struct, frozen=True):
     """Divides work by what is left of a budget's calls.
 
     What is asked at once, in whatever order, takes the same calls in all. So only the portion in which the calls end

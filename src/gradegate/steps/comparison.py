@@ -16,7 +16,6 @@ from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
 from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
-from gradegate.results.file import read_history
 from gradegate.structs import replace
 from gradegate.values.account import NO_CHANGES, ChangeKind, GateChange, GateChanges, History, Records
 from gradegate.values.settings import Settings
@@ -65,6 +64,8 @@ def with_history(planned: Plan, settings: Settings) -> Plan:
     """The plan with the earlier runs of its cases. Raises ConfigError where the pull request could have written them."""
     if not (settings.history or settings.history_out or "history" in settings.auto):
         return planned
+    from gradegate.results.file import read_history  # its shapes take as long to define as a small plan to make
+
     records: Records = {}
     notes: list[Note] = []
     try:

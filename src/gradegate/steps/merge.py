@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from gradegate import __version__
 from gradegate.deciding.chances import tail
@@ -24,7 +25,6 @@ from gradegate.running.rounds import Asked, Place, Portions, Rounds, by_job, own
 from gradegate.running.rows import missing_row
 from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
 from gradegate.steps.preparation import Prepared
-from gradegate.structs import replace
 from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import many
@@ -141,8 +141,7 @@ MOST = 50  # problems that are said
 NOT_ASKED = "no shard re-asked it (`open` of `merge` writes the open failures, `open` of the shards re-asks them)"
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """``run`` is everything; ``opened`` are the failures that the rules still need to know more of, by their answers."""
 
     parts: Collected

@@ -1,9 +1,10 @@
 """What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError, Origin
@@ -37,8 +38,7 @@ class UnplannableError(ConfigError):
     """Even with something in the place of every key that is known to be missing, there is no plan."""
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan

@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from gradegate.access.environment import sealing
 from gradegate.access.hiding import Hide, unchanged
@@ -52,8 +53,7 @@ def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     return replace(Run(prepared.plan, prepared.client, settings.reask, watch).result(), hidden=prepared.secrets.names)
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Struct, frozen=True):
     """A plan with the places that will be written. ``spared`` says why nothing of it needs to be asked."""
 
     settings: Settings
@@ -96,8 +96,7 @@ class Session:
         return replace(conceal(run, prepared.hide), hidden=run.hidden)
 
 
-@dataclass(frozen=True)
-class Delivered:
+class Delivered(Struct, frozen=True):
     """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision
