@@ -7,6 +7,7 @@ does not open. A vendor's leaves as the credential of a provider alone, any othe
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, host_at, is_private, literal, refused
@@ -32,7 +33,7 @@ class Egress:
     opened: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
 
-    def beside(self, other: Egress) -> Egress:
+    def beside(self, other: Self) -> Self:
         """The same, with the keys that another one names."""
         return replace(self, named=self.named | other.named)
 
