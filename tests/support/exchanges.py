@@ -67,7 +67,7 @@ def play(step: Mapping[str, Any], llm: FakeLlm) -> dict[str, Any]:
     left: dict[str, Any] = {"error": "", "err": "", "texts": []}
     try:
         provider = build(step["provider"], step.get("config"), **step.get("env", {}))
-        rates = provider.rates and [rate * 1e6 for rate in provider.rates]
+        rates = provider.rates and [round(rate * 1e6, 9) for rate in provider.rates]
         left |= {"host": provider.host, "url": provider.url, "kinds": [*provider.kinds], "rates": rates}
         for _ in range(step.get("times", 1)):
             try:
