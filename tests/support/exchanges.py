@@ -9,7 +9,7 @@ or to `moderate` one; `times` over, 0 where it is only built. `<base>` is the ad
 In `expect`, a `mistake` has these words and sends nothing. There are `text`, `finish_reason`, `refused`, `metadata` and `constrained` of
 the reply, or what was `given` (vectors, labels, flags); `texts` of all times, `error`, `trouble` and `status`; `tokens` read and written,
 `calls`, and `cost` and `rates` in millionths of a dollar; `body`, `path` and `headers` of the last request, `bodies` and `paths` of all,
-how many were `requested`; and `host`, `url` and `kinds` of the provider. `support.cells` has the words for values.
+how many were `requested`; and `host`, `url`, `kinds` and `structured` of the provider. `support.cells` has the words for values.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +68,7 @@ def play(step: Mapping[str, Any], llm: FakeLlm) -> dict[str, Any]:
     try:
         provider = build(step["provider"], step.get("config"), **step.get("env", {}))
         rates = provider.rates and [round(rate * 1e6, 9) for rate in provider.rates]
-        left |= {"host": provider.host, "url": provider.url, "kinds": [*provider.kinds], "rates": rates}
+        left |= {"host": provider.host, "url": provider.url, "kinds": [*provider.kinds], "structured": provider.structured, "rates": rates}
         for _ in range(step.get("times", 1)):
             try:
                 left |= answered(step, provider, left)
