@@ -3,8 +3,8 @@
 An exchange is laid over `usual` (or what `like` names), with `rows`, `columns` and `ways` as in `support.scenes`. Its keys: `provider`
 (an id), its `config`, `env` (the whole environment), what the `llm` says, as in a scene, and the parameters that it `refuses`. It is asked
 `messages` (a role with its text, and `images`), with `options`, `vars` and a `schema` if that is true; or to `embed` texts, to `classify`
-or to `moderate` one; `times` over, 0 where it is only built. `<base>` is the address of the server (`<root>` without `/v1`, `<port>`), `<pixel>` an image as data
-(`<data>`: its base64), `<url>` one by its address, `<schema>` the schema.
+or to `moderate` one; `times` over, 0 where it is only built. `<base>` is the address of the server (`<root>` without `/v1`, `<port>`),
+`<pixel>` an image as data (`<data>`: its base64), `<url>` one by its address, `<schema>` the schema.
 
 In `expect`, a `mistake` has these words and sends nothing. There are `text`, `finish_reason`, `refused`, `metadata` and `constrained` of
 the reply, or what was `given` (vectors, labels, flags); `texts` of all times, `error`, `trouble` and `status`; `tokens` read and written,
@@ -46,9 +46,9 @@ def exchanges(file: str, held: Callable[[str, dict], None] = lambda path, body: 
         for label, (step,) in variants(laid(written[exchange.get("like", "usual")], exchange)):
             begin()
             places = {"base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port}
-            whole_step = filled(step, {**places, "pixel": PIXEL, "data": PIXEL.partition("base64,")[2], "url": URL, "schema": SCHEMA})
-            left = play(whole_step, llm)
-            expect = {**({} if whole_step["expect"].get("mistake") else {"err": ""}), "error": "", **whole_step["expect"]}
+            asked = filled(step, {**places, "pixel": PIXEL, "data": PIXEL.partition("base64,")[2], "url": URL, "schema": SCHEMA})
+            left = play(asked, llm)
+            expect = {**({} if asked["expect"].get("mistake") else {"err": ""}), "error": "", **asked["expect"]}
             failed += [f"{label}: {it}" for it in differences(expect, left, tmp_path)]
             for body, place in zip(left["bodies"], left["paths"], strict=True):
                 held(place, body)
