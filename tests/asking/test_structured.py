@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from gradegate.asking import chatmodel
-from gradegate.errors import ConfigError
 from support import clouds
 from support.each import table
+from support.exchanges import exchanges
 from support.fake_llm import FakeLlm, chat
+from support.scenes import scenes
 from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, ollama, output_text, responses, said
 
 VERDICT = {"reason": "r", "pass": True}
@@ -48,6 +49,10 @@ def differing(rows: dict, got: dict) -> dict:
     return {row: (got[row], wanted) for row, wanted in rows.items() if got[row] != wanted}
 
 
+test_an_exchange = exchanges(__file__)
+test_a_scene = scenes(__file__)
+
+
 # --- who enforces -------------------------------------------------------------------------------------------------
 
 OWN = table(__file__, "OWN")
@@ -59,61 +64,9 @@ def test_which_hosts_are_a_vendors_own():
     assert not differing(rows, {url: chatmodel.OWN.owns(url) for url in rows})
 
 
-def test_who_enforces_a_schema():
-    """The host decides, whoever names it, unless the config says it."""
-    azure, bedrock = "https://mine.openai.azure.com", "https://bedrock-runtime.us-east-1.amazonaws.com"
-    rows = {
-        ("openai:chat:m", ""): "enforced",
-        ("openai:responses:m", ""): "enforced",
-        ("openai:chat:m", "https://us.api.openai.com/v1"): "enforced",
-        ("openai:chat:m", f"{azure}/openai/v1"): "enforced",
-        ("openai:chat:m", "https://gateway.example.com/v1"): "requested",
-        ("openai:chat:m", "https://api.anthropic.com/v1"): "requested",  # it ignores a schema in this form
-        ("azure:chat:m", azure): "enforced",
-        ("azure:chat:m", "https://gateway.example.com"): "requested",
-        ("anthropic:m", ""): "enforced",
-        ("anthropic:m", "https://gateway.example.com"): "requested",
-        ("google:m", ""): "enforced",
-        ("vertex:gemini-x", ""): "enforced",
-        ("vertex:claude-x", "https://us-east5-aiplatform.googleapis.com"): "enforced",
-        ("mistral:m", ""): "enforced",
-        ("bedrock:m", bedrock): "enforced",
-        ("bedrock:m", "https://gateway.example.com"): "requested",
-        ("vllm:m", "https://api.openai.com/v1"): "enforced",
-        **{(name, ""): "requested" for name in ("deepseek:m", "openrouter:m", "vllm:m", "ollama:m", "groq:m")},
-        ("http://127.0.0.1/{{prompt}}", ""): "none",
-        ("echo", ""): "none",
-    }
-    got = {}
-    for provider_id, base in rows:
-        if ":" not in provider_id or provider_id.startswith("http"):
-            got[provider_id, base] = build(provider_id).structured
-        elif base:
-            got[provider_id, base] = model(provider_id, base).structured
-        else:
-            key = {} if provider_id.startswith("vertex") else {"apiKey": "k"}
-            got[provider_id, base] = build(provider_id, key, **VERTEX).structured
-    assert not differing(rows, got)
-
-
-def test_an_address_of_the_environment_counts_as_one_of_the_config():
-    key = {"apiKey": "k"}
-    assert build("openai:chat:m", key, OPENAI_BASE_URL="https://gateway.example.com/v1").structured == "requested"
-    assert build("anthropic:m", key, ANTHROPIC_BASE_URL="https://gateway.example.com").structured == "requested"
-
-
 def test_the_option_says_it_for_every_chat_model(llm: FakeLlm):
     rows = {(name, value): value for name in AT for value in ("enforced", "requested", "none")}
     assert not differing(rows, {(name, value): at(llm, name, structured=value).structured for name, value in rows})
-
-
-@pytest.mark.parametrize("value", ["Enforced", "strict", True, 1, ["none"], {}])
-def test_another_value_is_a_mistake_at_its_line(llm: FakeLlm, value: Any):
-    with pytest.raises(ConfigError) as caught:
-        at(llm, "openai:chat:m", structured=value)
-    (mistake,) = caught.value.mistakes
-    assert (mistake.origin.line, mistake.cure) == (7, "write enforced, requested or none")
-    assert mistake.what == f"`structured` of `openai:chat:m` is `{value}`"
 
 
 # --- which replies are constrained --------------------------------------------------------------------------------
@@ -135,29 +88,10 @@ def test_a_question_without_a_schema_has_no_constrained_reply(llm: FakeLlm):
     assert not [name for name in AT if ask(at(llm, name, AT[name][0], structured="enforced")).constrained]
 
 
-FORMS = {
-    ("openai:chat:m", "response_format"): {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}},
-    ("mistral:m", "response_format"): {"type": "json_object"},
-    ("openai:responses:m", "response_format"): {"type": "json_object"},
-    ("openai:responses:m", "text"): {"format": {"type": "json_object"}},
-    ("anthropic:m", "output_config"): {"format": {"type": "json_schema", "schema": SCHEMA}},
-    ("anthropic:m", "output_format"): {"type": "json_schema", "schema": SCHEMA},
-    ("google:m", "responseSchema"): SCHEMA,
-    ("google:m", "responseMimeType"): "application/json",
-    ("google:m", "generationConfig"): {"response_schema": SCHEMA},
-    ("google:m", "passthrough"): {"generationConfig": {"responseJsonSchema": SCHEMA}},
-    ("vertex:gemini-x", "responseSchema"): SCHEMA,
-    ("bedrock:m", "outputConfig"): {"textFormat": {"type": "json_schema"}},
-    ("ollama:m", "format"): SCHEMA,
-    ("ollama:m", "passthrough"): {"format": "json"},
-    ("openai:chat:m", "passthrough"): {"response_format": {"type": "json_object"}},
-}
-
-
 def test_a_form_of_the_users_own_is_sent_as_it_is_and_constrains_nothing(llm: FakeLlm):
     other = {**SCHEMA, "description": "another schema than theirs"}
     wrong = []
-    for (name, option), value in FORMS.items():
+    for name, option, value in table(__file__, "forms"):
         reply = ask(at(llm, name, AT[name][0], structured="enforced", **{option: value}), schema=other)
         if reply.constrained or "another schema" in str(llm.bodies[-1]):
             wrong.append((name, option, llm.bodies[-1]))
@@ -201,82 +135,6 @@ def test_each_provider_remembers_for_itself(llm: FakeLlm):
     ask(at(llm, "openai:chat:a", structured="enforced"), schema=SCHEMA)
     llm.reply = lambda path, body: chat(TEXT)
     assert ask(at(llm, "openai:chat:b", structured="enforced"), schema=SCHEMA).constrained
-
-
-def used(name: str = "give_verdict", given: Any = None) -> dict:
-    return {"type": "tool_use", "id": "t", "name": name, "input": VERDICT if given is None else given}
-
-
-def told(name: str = "give_verdict") -> dict:
-    return {"toolUse": {"toolUseId": "t", "name": name, "input": VERDICT}}
-
-
-BESIDE = {"type": "text", "text": '{"reason": "said beside", "pass": false}'}
-TOOLS = {
-    "anthropic:m": (claude(BESIDE, used(), stop_reason="tool_use"), "output_config"),
-    "vertex:claude-x": (claude(used(), BESIDE, stop_reason="tool_use"), "output_config"),
-    "bedrock:m": (converse({"text": BESIDE["text"]}, told(), stop="tool_use"), "outputConfig"),
-}
-
-
-@pytest.mark.parametrize("name", TOOLS)
-def test_the_input_of_our_own_tool_is_the_verdict_whatever_stands_beside_it(llm: FakeLlm, name: str):
-    answer, refused = TOOLS[name]
-    llm.reply = lambda path, body: (400, {"error": "no"}) if refused in body else answer
-    for config, constrained in (({}, True), ({"structured": "enforced"}, True), ({"structured": "requested"}, False)):
-        reply = ask(at(llm, name, **config), schema=SCHEMA)
-        assert (json.loads(reply.text), reply.finish_reason, reply.metadata) == (VERDICT, "stop", {}), config
-        assert reply.constrained is constrained, config
-
-
-def test_a_reply_without_our_own_tool_is_a_reply_like_any_other(llm: FakeLlm):
-    text = {"type": "text", "text": TEXT}
-    rows = {
-        "a text": (claude(text), (TEXT, "stop", False)),
-        "another tool": (claude(text, used("other"), stop_reason="tool_use"), (TEXT, "tool_calls", False)),
-        "twice": (claude(text, used(), used(), stop_reason="tool_use"), (TEXT, "tool_calls", False)),
-        "cut": (claude(text, used(), stop_reason="max_tokens"), (TEXT, "length", True)),
-    }
-    got = {}
-    for row, (answer, _) in rows.items():
-        llm.reply = lambda path, body, answer=answer: (400, {"error": "no"}) if "output_config" in body else answer
-        reply = ask(at(llm, "anthropic:m"), schema=SCHEMA)
-        got[row] = (reply.text, reply.finish_reason, reply.constrained)
-    assert not differing({row: wanted for row, (_, wanted) in rows.items()}, got)
-
-
-def test_a_tool_of_the_targets_with_the_name_of_ours_is_called(llm: FakeLlm):
-    tools = [{"name": "give_verdict", "input_schema": {"type": "object"}}]
-    reply = ask(at(llm, "anthropic:m", claude(used(), stop_reason="tool_use"), tools=tools), schema=SCHEMA)
-    assert (reply.finish_reason, reply.constrained, len(reply.metadata["tool_calls"])) == ("tool_calls", False, 1)
-
-
-# --- what is no part of the text ----------------------------------------------------------------------------------
-
-THOUGHTS = "FAIL it"
-COMMENTARY = {**said(output_text(THOUGHTS)), "phase": "commentary"}
-REASONING = {
-    "openai:chat:m": chat(TEXT, message={"reasoning_content": THOUGHTS, "reasoning": THOUGHTS}),
-    "deepseek:m": chat(TEXT, message={"reasoning_content": THOUGHTS}),
-    "mistral:m": chat(
-        "", message={"content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]}, {"type": "text", "text": TEXT}]}
-    ),
-    "openai:responses:m": responses(THOUGHT, COMMENTARY, {**said(output_text(TEXT)), "phase": "final_answer"}),
-    "anthropic:m": claude(
-        {"type": "thinking", "thinking": THOUGHTS, "signature": "s"},
-        {"type": "redacted_thinking", "data": "s"},
-        {"type": "text", "text": TEXT},
-    ),
-    "google:m": gemini({"text": THOUGHTS, "thought": True}, {"text": TEXT}),
-    "vertex:gemini-x": gemini({"text": THOUGHTS, "thought": True}, {"text": TEXT}),
-    "bedrock:m": converse({"reasoningContent": {"reasoningText": {"text": THOUGHTS}}}, {"text": TEXT}),
-    "ollama:m": ollama(TEXT, thinking=THOUGHTS),
-}
-
-
-def test_reasoning_in_a_field_or_part_of_its_own_is_no_part_of_the_text(llm: FakeLlm):
-    got = {name: ask(at(llm, name, answer), schema=SCHEMA).text for name, answer in REASONING.items()}
-    assert not differing(dict.fromkeys(REASONING, TEXT), got)
 
 
 # --- only a finished reply is one ---------------------------------------------------------------------------------
@@ -340,41 +198,10 @@ def test_at_a_vendors_own_host_its_own_words_alone_are_an_end(monkeypatch, tmp_p
     assert {reply.constrained for reply in replies.values()} == {True}
 
 
-def test_the_end_of_a_reply_that_called_no_tool_is_said_to_graders_of_calls(llm: FakeLlm):
-    reply = ask(at(llm, "openai:chat:m", chat("yes", finish_reason="tool_calls")))
-    assert (reply.finish_reason, list(reply.metadata)) == ("stop", ["tool_calls_untold"])
-
-
-# --- what the gate makes of it ------------------------------------------------------------------------------------
-
-
-def graded(gate, grader: dict, **more: Any) -> str:
-    """The outcome of a rubric that the grader judges."""
-    rubric = {"type": "llm-rubric", "value": "is polite", "provider": grader}
-    ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [rubric]}]}, "--reask", "0", **more)
-    return ran.grades[0]["outcome"]
-
-
-PASS = {"reason": "r", "pass": True, "score": 1}
-
-
-def test_a_verdict_through_our_own_tool_is_read(gate, llm: FakeLlm):
-    answer = claude(BESIDE, used(given=PASS), stop_reason="tool_use")
-    llm.reply = lambda path, body: (400, {"error": "no"}) if "output_config" in body else answer
-    assert graded(gate, {"id": "anthropic:m", "config": {"apiBaseUrl": llm.base, "apiKey": "k"}}) == "pass"
-
-
-def test_a_verdict_is_read_where_it_is_finished(gate, llm: FakeLlm):
-    rows = {**dict.fromkeys(("stop", "TOOL_CALLS", "eos", None), "pass"), **dict.fromkeys(BROKEN, "error")}
-    got = {}
-    for word in rows:
-        llm.reply = lambda path, body, word=word: chat(json.dumps(PASS), finish_reason=word)
-        got[word] = graded(gate, llm.spec())
-    assert not differing(rows, got)
-
-
 def test_an_answer_of_a_vendor_that_does_not_say_why_it_ended_is_none(gate, monkeypatch, tmp_path):
+    rubric = {"type": "llm-rubric", "value": "is polite", "provider": {"id": "openai:chat:m", "config": {"apiKey": "k"}}}
     for word, outcome in (("stop", "pass"), (None, "error"), ("end_turn", "error")):
-        answer = chat(json.dumps(PASS), finish_reason=word)
+        answer = chat(json.dumps({"reason": "r", "pass": True, "score": 1}), finish_reason=word)
         with clouds.job(monkeypatch, tmp_path, lambda seen, answer=answer: answer):
-            assert graded(gate, {"id": "openai:chat:m", "config": {"apiKey": "k"}}) == outcome, word
+            ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [rubric]}]})
+        assert ran.grades[0]["outcome"] == outcome, word

@@ -5,98 +5,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gradegate.errors import ConfigError
 from support import clouds as fake
 from support.clouds import ACCOUNT, FEDERATED, OF_ACCOUNT, PROVIDER, RUNNER, Seen, google_file, world
 from support.each import table
-from support.fake_llm import FakeLlm
-from support.vendors import SCHEMA, ask, build, claude, gemini, headers, path
+from support.exchanges import exchanges
+from support.vendors import claude, gemini
 
 PASSES = [{"type": "contains", "value": "yes"}]
 SONNET = "claude-sonnet-4-5@20250929"
-BASE = "/v1/projects/p-1/locations/global/publishers"
-TOKEN = {"GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.given-canary-0123456789", "GOOGLE_CLOUD_PROJECT": "p-1"}
+TOKEN = ("GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_CLOUD_PROJECT")
 
 
-def vertex(llm: FakeLlm, model: str, answer: dict, **config):
-    llm.reply = lambda path, body: answer
-    return build(f"vertex:{model}", {"apiBaseUrl": llm.base.removesuffix("/v1"), **config}, **TOKEN)
-
-
-# --- what is sent ---------------------------------------------------------------------------------------------
-
-
-def test_gemini_is_asked_in_its_own_form(llm: FakeLlm):
-    provider = vertex(llm, "gemini-2.5-flash", gemini({"text": "yes"}), maxOutputTokens=5)
-    reply = ask(provider, ("system", "Be brief."), ("user", "so?"), schema=SCHEMA)
-    assert (reply.text, reply.finish_reason, reply.usage.tokens) == ("yes", "stop", 60)
-    assert path(llm) == f"{BASE}/google/models/gemini-2.5-flash:generateContent"
-    assert headers(llm)["authorization"] == f"Bearer {TOKEN['GOOGLE_OAUTH_ACCESS_TOKEN']}"
-    body = llm.bodies[-1]
-    assert body["contents"] == [{"role": "user", "parts": [{"text": "so?"}]}]
-    assert (body["generationConfig"]["maxOutputTokens"], body["generationConfig"]["temperature"]) == (5, 0)
-    assert "anthropic_version" not in body
-
-
-def test_model_armor_screens_prompts_and_answers(llm: FakeLlm):
-    blocked = {"promptFeedback": {"blockReason": "MODEL_ARMOR", "blockReasonMessage": "Blocked by a template."}}
-    armor = {"promptTemplate": "projects/p/locations/l/templates/t"}
-    reply = ask(vertex(llm, "gemini-2.5-flash", blocked, modelArmor=armor))
-    assert llm.bodies[-1]["modelArmorConfig"] == {"promptTemplateName": armor["promptTemplate"]}
-    assert (reply.text, reply.finish_reason, reply.refused) == ("Blocked by a template.", "content_filter", True)
-
-
-def test_claude_is_asked_with_messages(llm: FakeLlm):
-    provider = vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), region="us-east5", max_tokens=5)
-    reply = ask(provider, ("system", "Be brief."), ("user", "so?"))
-    assert (reply.text, reply.finish_reason, reply.usage.tokens) == ("yes", "stop", 60)
-    place = "/v1/projects/p-1/locations/us-east5/publishers/anthropic/models"
-    assert path(llm) == f"{place}/{SONNET}:rawPredict"
-    assert llm.bodies[-1] == {
-        "anthropic_version": "vertex-2023-10-16",
-        "max_tokens": 5,
-        "messages": [{"role": "user", "content": "so?"}],
-        "system": "Be brief.",
-        "temperature": 0,
-    }
-    assert provider.rates == pytest.approx((3e-6, 15e-6))  # of the model, whatever its date
-
-
-def test_promptfoos_names_serve_claude_as_well(llm: FakeLlm):
-    config = {"generationConfig": {"temperature": 0.5}, "maxOutputTokens": 7, "topP": 0.9, "systemInstruction": "Be brief."}
-    ask(vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), anthropic_version="v-1", **config))
-    body = llm.bodies[-1]
-    assert (body["max_tokens"], body["temperature"], body["top_p"], body["system"]) == (7, 0.5, 0.9, "Be brief.")
-    assert body["anthropic_version"] == "v-1"
-
-
-def test_tool_calls_have_the_one_form(llm: FakeLlm):
-    call = {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {"q": "x"}}
-    told = ask(vertex(llm, SONNET, claude(call, stop_reason="tool_use")))
-    part = {"functionCall": {"id": "toolu_1", "name": "find", "args": {"q": "x"}}}
-    other = ask(vertex(llm, "gemini-2.5-pro", gemini(part)))
-    assert told.metadata == other.metadata
-    assert (told.finish_reason, other.finish_reason) == ("tool_calls", "tool_calls")
-
-
-@pytest.mark.parametrize(("region", "host"), table(__file__, "each_region_has_its_host"))
-def test_each_region_has_its_host(region, host):
-    assert build("vertex:gemini-2.5-pro", {"region": region}, **TOKEN).host == host
-    assert build("vertex:gemini-2.5-pro", GOOGLE_CLOUD_LOCATION=region, **TOKEN).host == host
-
-
-def test_a_key_asks_without_a_project():
-    provider = build("vertex:gemini-2.5-pro", {"apiKey": "k"})
-    assert provider.url == "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-2.5-pro:generateContent"
-    provider = build("vertex:gemini-2.5-pro", {"expressMode": False}, GOOGLE_API_KEY="k", **TOKEN)
-    assert provider.url.startswith(f"https://aiplatform.googleapis.com{BASE}/google/models/")
-
-
-@pytest.mark.parametrize(("written", "config", "env", "words"), table(__file__, "what_is_not_set_up_is_a_mistake"))
-def test_what_is_not_set_up_is_a_mistake(written, config, env, words):
-    with pytest.raises(ConfigError) as caught:
-        build(written, config, **env)
-    assert words in str(caught.value)
+test_an_exchange = exchanges(__file__)
 
 
 # --- who is signed in -----------------------------------------------------------------------------------------
