@@ -5,9 +5,9 @@ is no verdict. The built-in evaluators are asked for in words of our own.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from msgspec import Struct
 from pydantic import field_validator
 
 from gradegate.grading.grader import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
@@ -47,7 +47,8 @@ class GitHubString(Grader):
         return Verdict(float(fits), fits, f'the answer {said} "{text}"')
 
 
-class Choice(Struct, frozen=True):
+@dataclass(frozen=True)
+class Choice:
     """What a grader may reply, with its score."""
 
     choice: str
