@@ -281,9 +281,3 @@ class Expecting(Metric):
     def expected(self, variables: Mapping[str, Any]) -> str:
         """The expected answer; empty when there is none."""
         return self.value.strip() or str(variables.get("expected_output") or "").strip()
-
-
-def precision(relevant: list[bool]) -> Fraction:
-    """Mean, over the ranks k of relevant documents, of the share of relevant ones among the first k; 0 for none."""
-    shares = [Fraction(sum(relevant[:rank]), rank) for rank, hit in enumerate(relevant, 1) if hit]
-    return sum(shares, Fraction(0)) / len(shares) if shares else Fraction(0)
