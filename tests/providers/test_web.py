@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import pytest
 from hypothesis import given
@@ -20,14 +20,45 @@ from support.vendors import build
 test_an_exchange = exchanges(__file__)
 
 
-@given(st.text())
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
+    ['x", "admin": "1', 'x"}, {"q": "', "1, 2", "\\", '\\", "a": "', "1&admin=1"]
+)
+BODIES = (
+    {"q": "{{prompt}}."},
+    '{"q": "{{prompt}}."}',
+    '{% if true %}{"q": "{{prompt}}."}{% endif %}',
+    '{"q": "{{prompt}}.", "n": {{n}}}',
+    '{"n": {{ list | dump }}, "q": {{ (prompt ~ ".") | dump }}}',
+    '{% set said %}{{ prompt }}.{% endset %}{"q": "{{ said }}", "n": [{% for it in list %}{{ it | dump }}{{ "," if not loop.last }}{% endfor %}]}',
+)
+
+
+@given(TEXTS)
 def test_no_text_breaks_out_of_a_body(text: str):
-    for template in ({"q": "{{prompt}}."}, '{"q": "{{prompt}}."}', '{% if true %}{"q": "{{prompt}}."}{% endif %}'):
-        made, _ = httpreply.body(template, {"Content-Type": "application/json"}, {"prompt": text})
+    for template in BODIES:
+        made, _ = httpreply.body(template, {"Content-Type": "application/json"}, {"prompt": text, "n": 3, "list": ["a", text]})
         assert made is not None
         found = json.loads(made)
-        assert list(found) == ["q"]
-        assert found["q"].endswith(".")
+        assert {**found, "n": 3} == {"q": f"{text}.", "n": 3}
+
+
+@given(TEXTS)
+def test_a_value_outside_of_quotes_is_one_value_of_json(text: str):
+    try:
+        made, _ = httpreply.body('{"n": {{n}}, "q": {{prompt}}}', {"Content-Type": "application/json"}, {"prompt": text, "n": 3})
+    except ValueError:
+        return
+    assert made is not None
+    assert json.loads(made) == {"n": 3, "q": json.loads(text)}
+
+
+@given(TEXTS)
+def test_no_text_breaks_out_of_a_form(text: str):
+    made, _ = httpreply.body("a={{ x | urlencode }}&b={{ x }}&c={{ x | trim }}", FORM, {"x": text})
+    assert made is not None
+    found = parse_qs(made.decode(), keep_blank_values=True, strict_parsing=True)
+    assert (found["a"], found["b"], [*found]) == ([text], [text], ["a", "b", "c"])
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -46,9 +77,6 @@ def test_a_template_may_encode_a_value_itself(text: str):
         assert unquote(httpreply.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
     made = httpreply.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
     assert not set("/?&#").intersection(made.removeprefix("https://host/?"))
-
-
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @each(

@@ -32,18 +32,18 @@ PLAIN = st.recursive(
 )
 
 
-@given(PLAIN, st.booleans())
-def test_here_and_in_the_worker_the_text_is_the_same(source, as_json):
+@given(PLAIN, st.booleans(), st.sampled_from(["", "json", "url"]))
+def test_here_and_in_the_worker_the_text_is_the_same(source, as_json, into):
     assert is_plain(engine.parse(source)) or source.count(" == ") > 4
     values = {name: printed(value) for name, value in VARS.items()} if as_json else VARS
     asked = {name: values[name] for name in uses(source) if name in values}
     try:
-        there = evaluate("gradegate.texts.engine:fill", source, asked, [*asked] if as_json else [])
+        there = evaluate("gradegate.texts.engine:fill", source, asked, [*asked] if as_json else [], into)
     except Refused:
         with pytest.raises(TemplateError, match=r"."):
-            render(source, values)
+            render(source, values, into=into)
     else:
-        assert render(source, values) == there
+        assert render(source, values, into=into) == there
 
 
 @given(PLAIN)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
@@ -196,9 +196,6 @@ def _is_true(value: Any) -> bool:
 
 
 JSON, FORM, TEXT = "application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-8"
-_EXPRESSION = re.compile(r"(\{\{.*?\}\})", re.DOTALL)
-# One value through filters, the last of which encodes it.
-_ENCODES = re.compile(r"\{\{-?\s*[\w.\[\]'\"]+\s*(\|\s*\w+\s*(\([^()|]*\)\s*)?)*\|\s*urlencode\s*(\(\s*\)\s*)?-?\}\}")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
@@ -216,9 +213,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises TemplateError."""
-    encoded = _each(variables, lambda text: quote(text, safe=""))
-    parts = _EXPRESSION.split(url) if "urlencode" in url and "{%" not in url else [url]
-    filled = "".join(render(part, variables if _ENCODES.fullmatch(part) else encoded) for part in parts)
+    filled = render(url, variables, into="url")
     if not query:
         return filled
     return filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
@@ -240,8 +235,7 @@ def body(
     if not isinstance(template, str):
         return _encoded(_filled(template, variables)), "" if declared else JSON
     if FORM in declared:
-        escaped = variables if "urlencode" in template else _each(variables, lambda text: quote(text, safe=""))
-        return render(template, escaped).encode(), ""
+        return render(template, variables, into="url").encode(), ""
     if "json" in declared or (not declared and template.lstrip()[:1] in ("{", "[")):
         return _json(template, variables), "" if declared else JSON
     return render(template, variables).encode(), "" if declared else TEXT
@@ -255,14 +249,12 @@ def _json(template: str, variables: Mapping[str, Any]) -> bytes:
     if isinstance(parsed, dict | list):
         return _encoded(_filled(parsed, variables))
     # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
-    for values in (variables, _each(variables, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])):
-        text = render(template, values)
-        try:
-            json.loads(text)
-        except ValueError:
-            continue
-        return text.encode()
-    raise ValueError("the body is not JSON once it is filled in")
+    text = render(template, variables, into="json")
+    try:
+        json.loads(text)
+    except ValueError as e:
+        raise ValueError("the body is not JSON once it is filled in") from e
+    return text.encode()
 
 
 def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
@@ -280,11 +272,6 @@ def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _each(variables: Mapping[str, Any], change: Any) -> dict[str, Any]:
-    """The variables with every text in them changed; the environment stays as it is."""
-    return {name: value if name == "env" else _changed(value, change) for name, value in variables.items()}
 
 
 def _changed(value: Any, change: Any) -> Any:

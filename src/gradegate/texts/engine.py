@@ -1,11 +1,13 @@
 """Fills templates in along their tree; what may take long is done in the worker, with the same functions."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import islice
 from json import JSONDecodeError
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 from jinja2 import nodes
@@ -57,11 +59,11 @@ def parse(source: str) -> nodes.Template:
         raise _error(e) from e
 
 
-def generate(tree: nodes.Template, variables: Mapping[str, Any]) -> str:
-    """The text of a template. Raises TemplateError, also when there is too much of it."""
+def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "") -> str:
+    """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
     parts, length = [], 0
     try:
-        for part in _Filling(variables).texts(tree.body):
+        for part in _Filling(variables, _INTO[into]()).texts(tree.body):
             length += len(part)
             if length > MAX_CHARACTERS:
                 raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
@@ -71,11 +73,57 @@ def generate(tree: nodes.Template, variables: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
+class _Text:
+    """What is filled in: the text as the template has it, and each value that it prints."""
+
+    def literal(self, text: str) -> str:
+        return text
+
+    def printed(self, text: str, node: nodes.Expr) -> str:
+        return text
+
+
+class _Url(_Text):
+    """An address or a form: values are percent-encoded once, also if the template does it; not the environment and constants."""
+
+    def printed(self, text: str, node: nodes.Expr) -> str:
+        own = isinstance(node, nodes.Filter) and node.name == "urlencode"
+        return text if own or {name.name for name in _nodes(node, nodes.Name)} <= {"env"} else quote(text, safe="")
+
+
+class _Json(_Text):
+    """JSON: in a string a value is escaped; elsewhere it is a whole value itself, a comma, or nothing."""
+
+    inside = False  # a string
+
+    def literal(self, text: str) -> str:
+        for sign in _STRING_SIGN.finditer(text):
+            if sign[0] == '"':
+                self.inside = not self.inside
+            elif self.inside and len(sign[0]) == 1:
+                raise TypeError("a value stands behind a backslash")
+        return text
+
+    def printed(self, text: str, node: nodes.Expr) -> str:
+        if self.inside:
+            return json.dumps(text, ensure_ascii=False)[1:-1]
+        if text.strip() not in ("", ","):
+            try:
+                json.loads(text)
+            except ValueError as e:
+                raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
+        return text
+
+
+_STRING_SIGN = re.compile(r'\\.?|"', re.DOTALL)
+_INTO: Mapping[str, Callable[[], _Text]] = {"": _Text, "json": _Json, "url": _Url}
+
+
 class _Filling:
     """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
 
-    def __init__(self, variables: Mapping[str, Any]) -> None:
-        self._variables = variables
+    def __init__(self, variables: Mapping[str, Any], into: _Text) -> None:
+        self._variables, self._into = variables, into
         self._scopes: list[dict[str, Any]] = [{}]
 
     def texts(self, body: Iterable[nodes.Node]) -> Iterator[str]:
@@ -83,7 +131,10 @@ class _Filling:
             match node:
                 case nodes.Output():
                     for part in node.nodes:
-                        yield part.data if isinstance(part, nodes.TemplateData) else show(self._value(part))
+                        if isinstance(part, nodes.TemplateData):
+                            yield self._into.literal(part.data)
+                        else:
+                            yield self._into.printed(show(self._value(part)), part)
                 case nodes.If():
                     branches = (it.body for it in (node, *node.elif_) if is_true(self._value(it.test)))
                     yield from self.texts(next(branches, node.else_))
@@ -92,7 +143,9 @@ class _Filling:
                 case nodes.Assign():
                     self._set(node.target, self._value(node.node))
                 case nodes.AssignBlock():
+                    around, self._into = self._into, _Text()  # it is encoded where it is printed
                     self._set(node.target, "".join(self.texts(node.body)))
+                    self._into = around
 
     def _set(self, target: Any, value: Any) -> None:
         around = (scope for scope in reversed(self._scopes) if scope.get(target.name, UNDEFINED) is not UNDEFINED)
@@ -164,10 +217,10 @@ def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
 _parsed = lru_cache(maxsize=256)(parse)  # of the worker
 
 
-def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> str:
+def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str], into: str = "") -> str:
     """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
     special = frozenset(as_json)
-    return generate(_parsed(source), {name: printed(value) if name in special else value for name, value in variables.items()})
+    return generate(_parsed(source), {name: printed(value) if name in special else value for name, value in variables.items()}, into)
 
 
 def asked(source: str) -> tuple[list[str], ...]:

@@ -23,7 +23,7 @@ from gradegate.values.suite import Verbatim
 __all__ = ["TemplateError", "printed", "show"]  # handed on
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
-_Fill = Callable[[Mapping[str, Any]], str]  # raises TemplateError
+_Fill = Callable[[Mapping[str, Any], str], str]  # raises TemplateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,11 @@ def is_template(text: str) -> bool:
     return "{" in text and _MARK.search(text) is not None
 
 
-def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str:
-    """Fill a template. Variables are data: what they hold is not filled in again; ``ours`` end. Raises TemplateError."""
+def render(source: str, variables: Mapping[str, Any], ours: bool = False, into: str = "") -> str:
+    """Fill a template. Variables are data: what they hold is not filled in again; ``ours`` end. Raises TemplateError.
+
+    ``into`` "json" or "url": no value breaks out of its place there.
+    """
     if not is_template(source):
         return source
     read = _read(source, ours)  # one that is part of gradegate is filled in here, as its loops are known to end
@@ -53,9 +56,9 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str
     try:
         if read.fill is None:
             as_json = [name for name, value in given.items() if prints_json(value)]
-            return str(evaluate("gradegate.texts.engine:fill", source, given, as_json))
+            return str(evaluate("gradegate.texts.engine:fill", source, given, as_json, into))
         with charged():
-            return read.fill(given)
+            return read.fill(given, into)
     except (Exceeded, Refused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
