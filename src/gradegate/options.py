@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 
 T = TypeVar("T")
 PLANNING = ("run", "rerun", "merge", "validate", "cases")  # commands that plan configs

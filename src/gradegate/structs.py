@@ -6,6 +6,8 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from msgspec import NODEFAULT, Struct, structs
 
+__all__ = ["Likened", "Readable", "Struct", "names", "replace"]
+
 T = TypeVar("T")
 
 

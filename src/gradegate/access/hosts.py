@@ -9,11 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
 from gradegate import REPOSITORY
 from gradegate.access.environment import names
 from gradegate.errors import ConfigError, Mistake
+from gradegate.structs import Struct
 
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")

@@ -11,10 +11,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
+from gradegate.structs import Struct
 from gradegate.texts import chat
 from gradegate.values.conversation import Image, Message
 

@@ -8,12 +8,11 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import strict
 from gradegate.http.response import Response
+from gradegate.structs import Struct
 from gradegate.texts.script import Script, ScriptError, of_response
 from gradegate.texts.template import render
 from gradegate.texts.transform import follow, steps

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from msgspec import Struct
-
 from gradegate.access.environment import Environment, Use
 from gradegate.access.hiding import excerpt, redactor, remember
 from gradegate.access.hosts import Vendor, host_at
@@ -25,6 +23,7 @@ from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.client import Client, bearer
 from gradegate.http.response import Response
 from gradegate.http.tokens import Minted, Token, life
+from gradegate.structs import Struct
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
 from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
@@ -17,7 +15,7 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.processes.program import is_javascript
 from gradegate.registry import Registry
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import Message, Reply, Request, Usage
 from gradegate.values.suite import Note, ProviderSpec
 

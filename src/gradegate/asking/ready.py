@@ -4,12 +4,11 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-
 from gradegate.access.hosts import host_at, refused, unreachable
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.options import amount
+from gradegate.structs import Struct
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
 NO_SUCH_METHOD = 501  # whoever says so is there

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from msgspec import Struct
-
 from gradegate.access.hosts import Vendor
 from gradegate.asking import options
 from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
@@ -16,7 +14,7 @@ from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.http.client import Headers, bearer
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import Usage
 
 _EMBEDDING = ("embedding", "embeddings")

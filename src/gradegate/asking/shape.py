@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 from gradegate.errors import ProviderError
+from gradegate.structs import Struct
 from gradegate.values.conversation import Reply, Request
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a

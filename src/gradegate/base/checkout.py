@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from msgspec import Struct
-
 from gradegate.base.snapshot import GateSnapshot, snapshots
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.checkout import head_of, repository_of
@@ -18,7 +16,7 @@ from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.results.earlier_run import Baseline
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.settings import AUTO, Settings
 from gradegate.values.suite import Note, Policy
 

@@ -7,8 +7,6 @@ from datetime import date
 from itertools import islice
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.errors import Origin
@@ -17,7 +15,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound
 from gradegate.planning.identity import digest, terms
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
-from gradegate.structs import Likened, replace
+from gradegate.structs import Likened, Struct, replace
 from gradegate.texts.script import reads
 from gradegate.texts.template import show
 from gradegate.values.suite import NOWHERE, Code, Held, Policy, Runs

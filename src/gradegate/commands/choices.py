@@ -6,8 +6,6 @@ from collections.abc import Callable, Container
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
 from gradegate import REPOSITORY
 from gradegate.access.environment import Environment
 from gradegate.asking import options
@@ -17,7 +15,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.bind import Binder
 from gradegate.steps.preparation import with_stand_ins
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.suite import ProviderSpec, Suite
 
 TEMPLATES = {

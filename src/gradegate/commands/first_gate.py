@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import yaml
-from msgspec import Struct
 
 from gradegate.asking.provider import Provider
 from gradegate.commands.choices import ACTION, PLACEHOLDER, TEMPLATES, Ask, Choices, check, completed, variables_of
@@ -24,7 +23,7 @@ from gradegate.files.plain_files import Place, check_free, create
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import Run
 from gradegate.steps.preparation import prepare, prepare_without_keys
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import Reply, Request
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings, graders

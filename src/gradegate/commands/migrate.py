@@ -7,10 +7,11 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.commands.choices import ACTION, PLACEHOLDER
@@ -82,16 +83,15 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
     return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
 
 
-@dataclass
-class Migration:
+class Migration(Struct):
     """Files below ``root`` with their changes. ``left`` is what is to be known or done by hand, each with its place."""
 
     root: Path
     grader: str = ""
-    files: dict[Path, Edits] = field(default_factory=dict)
-    left: list[Mistake] = field(default_factory=list)
-    _graded: set[Path] = field(default_factory=set)  # configs whose step of a workflow says who grades
-    _shares: dict[Path, dict[float, Origin]] = field(default_factory=dict)  # of cases that have to pass, by steps that run a config
+    files: dict[Path, Edits] = {}
+    left: list[Mistake] = []
+    _graded: set[Path] = set()  # configs whose step of a workflow says who grades
+    _shares: dict[Path, dict[float, Origin]] = {}  # of cases that have to pass, by steps that run a config
 
     def opened(self, path: Path) -> Edits:
         """A file that may be changed; one that lies outside is none. Raises ConfigError."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.configs.keys import wrong_value
@@ -17,7 +16,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import line_of, table
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.suite import Assertion, Graders, Note, Verbatim
 
 FULL = 100  # the scale of thresholds and results
@@ -174,14 +173,13 @@ class MetricAssertion(Struct, frozen=True):
         return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value))) if self.entry.value else self.assertion
 
 
-@dataclass
-class MetricReader:
+class MetricReader(Struct):
     """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
 
     content: Any
     file: str
     graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
-    notes: list[Note] = field(default_factory=list)
+    notes: list[Note] = []
 
     def at(self, path: Sequence[str | int]) -> Origin:
         """The line of a path."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.access.hiding import excerpt
@@ -22,6 +21,7 @@ from gradegate.files.kinds import is_code
 from gradegate.grading.grader import GRADERS
 from gradegate.processes.pool import INSTEAD, program
 from gradegate.registry import near
+from gradegate.structs import Struct
 from gradegate.values.conversation import Image, Turn, exchanges
 from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Note, Quarantine, Verbatim
 

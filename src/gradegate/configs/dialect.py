@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
+from gradegate.structs import Struct
 from gradegate.values.suite import Idle, Suite
 
 

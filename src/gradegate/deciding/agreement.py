@@ -7,12 +7,10 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb
 
-from msgspec import Struct
-
 from gradegate.deciding.chances import Crossed, Flips, Interval, Kappa, corrected, flips, kappa, upper_bound, wilson
 from gradegate.errors import Origin
 from gradegate.grading.conclude import conclude_case
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.values.figures import exact, figure, many
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, parts, takes

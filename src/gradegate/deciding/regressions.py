@@ -5,15 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.deciding.chances import student
 from gradegate.deciding.rules import count, left_undone, overturned
 from gradegate.deciding.runs import as_cases
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import Increase
 from gradegate.values.figures import dearer, exact, figure, many, percent, slower

@@ -5,10 +5,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from gradegate.deciding.chances import Lead, tail
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import LEAST, ConfirmReport, PastRun
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.figures import many, mean, percent

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
 from gradegate.deciding.runs import Run, open_places, whole
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.figures import exact
 from gradegate.values.result import Counts, Outcome, Row, counted, open_in_case, open_in_grade, takes
 from gradegate.values.suite import Rule

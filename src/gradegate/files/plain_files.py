@@ -14,11 +14,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
-from msgspec import Struct
-
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.bounds import MIB
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.figures import many
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC

@@ -22,6 +22,7 @@ from gradegate.files.bounds import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, Too
 from gradegate.files.kinds import holds_credentials, is_code, is_hidden, is_material
 from gradegate.files.trusted_files import Vouched
 from gradegate.registry import near
+from gradegate.structs import Struct
 
 _NAMES = 5_000  # of a folder that are looked at, for one that was meant
 _MAX_PARTS = 64
@@ -225,8 +226,7 @@ def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
     return found
 
 
-@dataclass
-class _Walk:
+class _Walk(Struct):
     entries: int = 0
 
     def matches(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 from urllib.parse import quote
 from zipfile import BadZipFile, ZipFile
 
-from msgspec import Struct
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.access.environment import OWN
@@ -32,7 +31,7 @@ from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reporting.deliver import render
 from gradegate.reporting.visible import harmless
 from gradegate.steps.session import Delivered
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.result import GateOutcome
 
 RESULTS, HISTORY = "results.json", "history.jsonl"

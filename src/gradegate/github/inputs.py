@@ -8,7 +8,6 @@ given no ``INPUT_*`` by the runner, and may not tell the step's own variables fr
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from gradegate.options import RUNS, SWITCH, Option
 from gradegate.registry import suggest
 from gradegate.reporting.visible import one_line
 from gradegate.results.mapping import encodable
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
@@ -159,16 +158,15 @@ def _words(entry: Mapping[str, str]) -> str:
     return "; ".join(filter(None, (given, say))) if name else say
 
 
-@dataclass
-class Moved:
+class Moved(Struct):
     """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
 
-    drop: set[str] = field(default_factory=set)
-    put: dict[str, Any] = field(default_factory=dict)
-    rename: dict[str, str] = field(default_factory=dict)
-    env: dict[str, str] = field(default_factory=dict)
+    drop: set[str] = set()
+    put: dict[str, Any] = {}
+    rename: dict[str, str] = {}
+    env: dict[str, str] = {}
     share: float = 1.0  # of the cases that have to pass
-    left: list[tuple[str, str, str]] = field(default_factory=list)  # the input, what is wrong, and the cure
+    left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
 def moved(given: Mapping[str, Any]) -> Moved:

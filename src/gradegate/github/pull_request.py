@@ -5,12 +5,11 @@ from datetime import datetime
 from functools import partial
 from urllib.parse import quote
 
-from msgspec import Struct
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import Approval
 
 _READS = "pull-requests: read` or `write"

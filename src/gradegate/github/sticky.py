@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import partial
 from urllib.parse import quote
 
-from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.github.event import Event
 from gradegate.http.response import Response
+from gradegate.structs import Struct
 
 ROUNDS = 4  # of writing a comment that an older run writes over
 SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it

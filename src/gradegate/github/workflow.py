@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +14,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.errors import ConfigError, Terminated
 from gradegate.reporting.markdown import fence
+from gradegate.structs import Struct
 from gradegate.values.result import GateOutcome
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
@@ -86,8 +86,7 @@ def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: in
     return ""
 
 
-@dataclass
-class Ending:
+class Ending(Struct):
     """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
 
     environ: Mapping[str, str]

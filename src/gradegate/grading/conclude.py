@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from gradegate.asking.provider import Provider
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import exact, reached, scores, weighted_mean
 from gradegate.values.result import Asserted, Grade, Outcome, Verdict

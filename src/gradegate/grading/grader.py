@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
-from msgspec import Struct
 
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading.judge import Judge
 from gradegate.registry import Registry
+from gradegate.structs import Struct
 from gradegate.values.conversation import Transcript, Turn
 from gradegate.values.result import Grade, Verdict
 

@@ -7,10 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.files import document
+from gradegate.structs import Struct
 from gradegate.texts import chat
 from gradegate.texts.template import TemplateError, is_template, render, render_values, uses
 from gradegate.values.conversation import Message

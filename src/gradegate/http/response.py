@@ -4,12 +4,11 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY, MAX_BODY_VALUES
 from gradegate.files.document import strict
+from gradegate.structs import Struct
 
 
 class Ask(Struct, frozen=True):

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
 from pydantic import ValidationError
 
 from gradegate.asking.provider import Provider, split_id
@@ -20,7 +19,7 @@ from gradegate.planning.grader_options import is_shared, option_names
 from gradegate.planning.types import SET, unknown
 from gradegate.processes.pool import INSTEAD, check
 from gradegate.registry import suggest
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.texts.script import ScriptError, mentions, of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 from gradegate.values.conversation import Turn

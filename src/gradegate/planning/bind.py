@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
@@ -23,7 +21,7 @@ from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.planning.identity import digest
 from gradegate.planning.models import another, behind, how_to_serve, maker, self_contained
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.texts.script import of_transform
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 

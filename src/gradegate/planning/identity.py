@@ -15,11 +15,9 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from gradegate.grading.conclude import Binding, BoundSet
 from gradegate.planning.job import Job, Plan
-from gradegate.structs import names, replace
+from gradegate.structs import Struct, names, replace
 from gradegate.values.suite import Case, ProviderSpec
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64

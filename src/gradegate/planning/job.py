@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.asking.provider import Provider
 from gradegate.errors import ConfigError, Mistake
 from gradegate.grading.conclude import Binding
 from gradegate.options import MOST_RUNS
 from gradegate.recording.answer import Answer
 from gradegate.results.earlier_run import Baseline
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import AskedModel, History, KeyUse
 from gradegate.values.result import Power, selects
 from gradegate.values.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
-
 from gradegate.access.environment import secrets_in
 from gradegate.configs import scripts, testfiles
 from gradegate.configs.dialect import DIALECTS, Source
@@ -23,7 +21,7 @@ from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.processes.program import is_javascript
 from gradegate.registry import suggest
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
 

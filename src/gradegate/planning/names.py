@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.environment import Environment, is_runners
@@ -13,6 +12,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import near
+from gradegate.structs import Struct
 from gradegate.texts.template import TemplateError, environment, is_template, needs, stays, unknown
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
@@ -27,28 +27,26 @@ _UUID = (
 _OF_UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
 
 
-@dataclass
-class _Place:
+class _Place(Struct):
     """A template: how often it is filled in, and how often without which variable."""
 
     what: str
     origin: Origin
     added: frozenset[str] = frozenset()  # what is defined there beside the variables of the tests
     times: int = 0
-    without: dict[str, int] = field(default_factory=dict)
+    without: dict[str, int] = {}
 
 
-@dataclass
-class Names:
+class Names(Struct):
     """Watches templates being filled in for one suite after another case."""
 
     defined: set[str]  # by any test of the suite
     env: Environment = Environment()
     given: frozenset[str] = frozenset()  # by the command line
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
-    places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = field(default_factory=dict)
-    left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
-    closed: dict[Mistake, None] = field(default_factory=dict)  # variables of the environment that texts may not show
+    places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = {}
+    left: dict[Note, None] = {}  # in the order of the tests, each once
+    closed: dict[Mistake, None] = {}  # variables of the environment that texts may not show
 
     def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""

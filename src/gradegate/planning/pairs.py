@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from gradegate.asking.options import parameters
 from gradegate.asking.provider import Provider, Recorded
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.bind import Binder
+from gradegate.structs import Struct
 from gradegate.values.suite import Case, PromptSpec, ProviderSpec, Suite
 
 MOST = 12  # names that a message lists

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.asking.provider import Provider
 from gradegate.configs import scripts
 from gradegate.errors import Mistake, Origin, ProviderError
 from gradegate.planning.job import Render
+from gradegate.structs import Struct
 from gradegate.texts import chat
 from gradegate.texts.template import TemplateError, asks_for, fill
 from gradegate.values.conversation import CONVERSATION

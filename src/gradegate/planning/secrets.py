@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
-
 from gradegate.access.environment import secrets, written_secrets
 from gradegate.planning.load import Located
+from gradegate.structs import Struct
 from gradegate.values.settings import Settings
 
 

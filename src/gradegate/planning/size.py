@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
+from gradegate.structs import Struct
 from gradegate.values.suite import Case, Suite
 
 _ANSWERS = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
@@ -17,14 +17,13 @@ class TooLarge(ConfigError):
     """The plan is too large; nothing more of it is made."""
 
 
-@dataclass
-class Size:
+class Size(Struct):
     """Of the plan so far, over all configs of a run."""
 
     answers: int = 0
     grades: int = 0
     characters: int = 0
-    _known: dict[int, tuple[Any, int]] = field(default_factory=dict)  # sizes of lists and mappings, which tests share
+    _known: dict[int, tuple[Any, int]] = {}  # sizes of lists and mappings, which tests share
 
     def expect(self, suite: Suite, cases: Sequence[Case]) -> None:
         """What is certain to come of a suite, before any of it is made. Raises TooLarge."""

@@ -11,12 +11,11 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.checkout import brought
@@ -64,16 +63,15 @@ class Place(Struct, frozen=True):
     node: tuple[str, ...] = ()  # what starts the file where it is JavaScript
 
 
-@dataclass
-class _Desk:
+class _Desk(Struct):
     leave: Leave = NO_LEAVE
     seclusion: Seclusion | None = None
     waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
     started: Counter[Place] = field(default_factory=Counter)  # how many workers there are, those that are busy among them
-    busy: set[Worker] = field(default_factory=set)
+    busy: set[Worker] = set()
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
-    starts: dict[tuple[Path, Path], tuple[str, ...]] = field(default_factory=dict)  # files of JavaScript, with what starts them
+    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}  # files of JavaScript, with what starts them
 
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
+from gradegate.structs import Struct
 
 MOST_FILES = 500  # that belong to one program
 _IMPORTS = re.compile(r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE)

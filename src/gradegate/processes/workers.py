@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import ending
 from gradegate.files.bounds import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.processes.rights import hide
+from gradegate.structs import Struct
 
 
 class Died(ValueError):

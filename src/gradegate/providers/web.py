@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import ending
 from gradegate.asking import httpreply
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
@@ -21,7 +19,7 @@ from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, wo
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.http.response import Response
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.errors import Origin
 from gradegate.files.document import Map
 from gradegate.registry import Registry
+from gradegate.structs import Struct
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 from gradegate.values.suite import NOWHERE
 

@@ -9,7 +9,6 @@ known here might be a call, so it is a mistake: of a message that is read it is 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.hiding import excerpt
@@ -19,7 +18,7 @@ from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File
 from gradegate.registry import suggest
 from gradegate.results.mapping import encodable
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.texts import chat
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 
@@ -206,23 +205,21 @@ def turns(value: Any, origin: Origin) -> tuple[Turn, ...]:
     return tuple(said.turns)
 
 
-@dataclass
-class _Parts:
-    texts: list[str] = field(default_factory=list)
-    calls: list[Mapping[str, Any]] = field(default_factory=list)
-    results: list[Mapping[str, Any]] = field(default_factory=list)
+class _Parts(Struct):
+    texts: list[str] = []
+    calls: list[Mapping[str, Any]] = []
+    results: list[Mapping[str, Any]] = []
 
 
-@dataclass
-class _Said:
+class _Said(Struct):
     """The turns so far. ``names`` are those of all calls so far, ``by_id`` of those that have an id, ``bare`` of the others."""
 
     origin: Origin
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[Turn] = []
     last: int = -1  # the place of the last answer
-    names: set[str] = field(default_factory=set)
-    bare: set[str] = field(default_factory=set)
-    by_id: dict[str, str] = field(default_factory=dict)
+    names: set[str] = set()
+    bare: set[str] = set()
+    by_id: dict[str, str] = {}
 
     def add(self, item: Any) -> None:
         """Raises ConfigError."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
@@ -16,6 +14,7 @@ from gradegate.files.document import Map
 from gradegate.files.workspace import Workspace, searched
 from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
+from gradegate.structs import Struct
 from gradegate.values.settings import Settings
 
 MOST = 50  # mistakes of one file that are said

@@ -14,7 +14,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.access.hiding import excerpt
@@ -23,6 +22,7 @@ from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.options import MOST_SHARDS
+from gradegate.structs import Struct
 
 FORMAT = 3  # grows when a line changes its meaning
 PART, OPEN = "part", "open"

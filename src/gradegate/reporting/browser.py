@@ -16,10 +16,10 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct
 
 from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import titled
+from gradegate.structs import Struct
 from gradegate.values.figures import figure, many, mean, spent
 from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, takes
 

@@ -14,13 +14,11 @@ from difflib import SequenceMatcher
 from operator import itemgetter
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.reporting.failing import Exchange, blamed_turns, effect, exchange, is_fixed, why
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.wording import called, expected
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import NO_USAGE, Turn, Usage
 from gradegate.values.figures import figure, spent
 from gradegate.values.result import Grade, Outcome, Row

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
-from msgspec import Struct
-
 from gradegate.access.hiding import Hide
 from gradegate.reporting import wording
 from gradegate.reporting.account import of, saved, took, worth
@@ -17,7 +15,7 @@ from gradegate.reporting.failing import explain, flaky, why
 from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.streams import coloured, has_rich
 from gradegate.reporting.visible import harmless, one_line, visible
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleResult
 

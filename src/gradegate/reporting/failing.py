@@ -5,12 +5,11 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from gradegate.reporting.findings import Effect, Finding
 from gradegate.reporting.visible import clip, fact, one_line, outline, shown, visible
 from gradegate.reporting.wording import called, expected, name, place, remarks, said, scored, spot
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.structs import Struct
 from gradegate.values.account import LEAST
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row

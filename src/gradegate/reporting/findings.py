@@ -5,11 +5,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from gradegate.reporting.visible import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.result import Decision, Grade, Outcome, Row, left_open, open_in_grade, runs_of, takes, unconfirmed
 from gradegate.values.suite import Rule
 

@@ -3,8 +3,6 @@
 import textwrap
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from gradegate.errors import Origin
 from gradegate.reporting.failing import effect, exchange, why
 from gradegate.reporting.findings import Finding
@@ -12,6 +10,7 @@ from gradegate.reporting.markdown import code, details, fence, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import EFFECTS, called, expected, name, place, remarks, said, scored, spot
+from gradegate.structs import Struct
 from gradegate.values.figures import many
 from gradegate.values.result import Outcome, Row
 

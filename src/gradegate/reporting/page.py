@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from gradegate.reporting import agent, wording
@@ -13,7 +12,7 @@ from gradegate.reporting.findings import Effect, Finding, merged, sort, told
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, sentence, table
 from gradegate.reporting.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reporting.report import Links
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import GUARD, DerivedMetric, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult

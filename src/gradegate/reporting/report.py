@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote
 
-from msgspec import Struct
-
 from gradegate.registry import Registry
 from gradegate.results.mapping import encodable
+from gradegate.structs import Struct
 from gradegate.values.result import Decision
 
 _FORMS = {

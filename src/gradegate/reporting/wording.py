@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
 from gradegate.errors import Origin
 from gradegate.reporting.findings import Effect, unchecked
 from gradegate.reporting.visible import one_line, shown
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
+from gradegate.structs import Struct
 from gradegate.values.account import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
 from gradegate.values.figures import dearer, figure, many, percent, percents, scores, slower
 from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult

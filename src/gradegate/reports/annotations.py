@@ -3,15 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
 from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, command, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import ChangeKind
 from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row

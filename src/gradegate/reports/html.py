@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from msgspec import Struct
-
 from gradegate.reporting import account, wording
 from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
 from gradegate.reporting.case_view import CaseView, took, view
@@ -13,6 +11,7 @@ from gradegate.reporting.failing import beside, flaky, is_fixed
 from gradegate.reporting.findings import Effect, effects
 from gradegate.reporting.page import in_order, why
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.structs import Struct
 from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more

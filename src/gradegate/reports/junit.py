@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
-from msgspec import Struct
 
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.failing import explain, explain_grade, flaky
@@ -22,6 +21,7 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
 from gradegate.results.earlier_run import standing
+from gradegate.structs import Struct
 from gradegate.values.account import GateChanges
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RunResult
 

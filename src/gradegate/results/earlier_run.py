@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 
-from msgspec import Struct
-
 from gradegate import __version__
 from gradegate.deciding.agreement import remarks, report
 from gradegate.deciding.runs import stated
@@ -19,7 +17,7 @@ from gradegate.running.confirm import Answer, Confirming, Pursue, in_portions
 from gradegate.running.histories import Askable, Histories
 from gradegate.running.reasks import Beside
 from gradegate.running.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import Readable
+from gradegate.structs import Readable, Struct
 from gradegate.texts.formulas import CONSTANTS, COUNT, Working, working
 from gradegate.texts.script import ScriptError
 from gradegate.values.account import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk

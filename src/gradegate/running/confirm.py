@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
 from gradegate.deciding.runs import stated
 from gradegate.deciding.votes import Prior, Standing, doubts, undecided
 from gradegate.deciding.waves import Opened, Waves
@@ -15,7 +13,7 @@ from gradegate.running.histories import Askable, Histories, mode_of
 from gradegate.running.reasks import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
 from gradegate.running.rounds import Place, Portions, Rounds, by_job
 from gradegate.running.rows import concluded, with_grades
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.figures import many

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.asking.content import CALLS, UNTOLD, written
@@ -16,7 +15,7 @@ from gradegate.recording.answer import Answer
 from gradegate.recording.fields import answering, calls, unasked
 from gradegate.replies.question import Question
 from gradegate.running import transforms
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.texts import chat
 from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
 
@@ -77,12 +76,11 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
-@dataclass
-class Memory:
+class Memory(Struct):
     """What jobs whose answers are had in order know of one another: conversations so far, and answers by name."""
 
-    told: dict[tuple[str, ...] | None, History] = field(default_factory=dict)
-    stored: dict[str, str] = field(default_factory=dict)
+    told: dict[tuple[str, ...] | None, History] = {}
+    stored: dict[str, str] = {}
 
     def known(self, job: Job) -> Mapping[str, str] | None:
         """The stored answers that a job uses, as far as they are there; None where it uses none."""

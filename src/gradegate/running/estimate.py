@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from msgspec import Struct
-
 from gradegate.asking.provider import Provider
 from gradegate.base.pairing import pair
 from gradegate.deciding.chances import Chances, expected_reasks, lead_reached, of_case, of_grade, of_runs, power, room
@@ -19,7 +17,7 @@ from gradegate.planning.checks import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.histories import Askable, Histories, mode_of
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import exchanges as complete
 from gradegate.values.figures import chance, many, percent
 from gradegate.values.result import NO_POWER, Outcome, Power, Row

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from msgspec import Struct
-
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
 from gradegate.http.client import gather
@@ -14,7 +12,7 @@ from gradegate.planning.job import Job
 from gradegate.replies.question import GRADER, TARGET, Occasion, Replies, at, occasion
 from gradegate.running.rows import asks, with_grades
 from gradegate.running.transforms import of_assertion
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import NO_USAGE, Transcript
 from gradegate.values.result import Grade, Row
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,7 +21,7 @@ from gradegate.running.grade import grade_of, guarded
 from gradegate.running.histories import Askable
 from gradegate.running.rounds import Place
 from gradegate.running.transforms import Untransformed
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import BaselineReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row
@@ -30,8 +29,7 @@ from gradegate.values.result import Grade, Outcome, Row
 Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
 
 
-@dataclass
-class Asking:
+class Asking(Struct):
     """Grades of one answer by their position, each with its asks so far, the first one included."""
 
     place: Place
@@ -42,13 +40,13 @@ class Asking:
     lead: Lead
     reask: int
     anew: bool = False  # each time a new answer is asked for, and all that are open are graded in it
-    priors: Mapping[int, Prior] = field(default_factory=dict)  # of grades with a history that is used
-    answers: list[str] = field(default_factory=list)  # the new ones
-    usages: list[Usage] = field(default_factory=list)  # the target's, of these
+    priors: Mapping[int, Prior] = {}  # of grades with a history that is used
+    answers: list[str] = []  # the new ones
+    usages: list[Usage] = []  # the target's, of these
     lost_answers: Usage = NO_USAGE  # the target's, of answers that came to nothing
     lost: Usage = NO_USAGE  # the graders', of asks that came to nothing
     _times: int = 0
-    _last: list[int] = field(default_factory=list)  # where the last time gave an ask
+    _last: list[int] = []  # where the last time gave an ask
 
     def pursue(self, stopped: Stopped) -> None:
         """Ask until every grade stands, or it is stopped."""
@@ -129,7 +127,6 @@ _TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR
 _STANDS = {Standing.FAIL: Outcome.PASS, Standing.UNASKABLE: Outcome.ERROR, Standing.DISPUTED: Outcome.ERROR}  # and otherwise it does not
 
 
-@dataclass
 class Regrading(Asking):
     """Grades of the base's recorded answer, asked again by the same rule turned round: passes have to lead."""
 
@@ -139,7 +136,6 @@ class Regrading(Asking):
         return replace(grade, outcome=_TURNED[grade.outcome])
 
 
-@dataclass
 class Remembering(Asking):
     """Failures that the base has, too: that neither side leads leaves them what they were."""
 
@@ -151,8 +147,7 @@ class Remembering(Asking):
         return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage, confirmed=False)
 
 
-@dataclass
-class Beside:
+class Beside(Struct):
     """The counterparts of a run's answers, by their places, of a case with runs by the first. ``baseline`` is None where there is none."""
 
     baseline: Baseline | None
@@ -160,7 +155,7 @@ class Beside:
     removed: tuple[str, ...]
     askable: Askable
     reask: int
-    again: dict[Place, dict[int, Outcome]] = field(default_factory=dict)  # what was graded again, by answer and position
+    again: dict[Place, dict[int, Outcome]] = {}  # what was graded again, by answer and position
     usage: Usage = NO_USAGE
 
     @classmethod

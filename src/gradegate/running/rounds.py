@@ -3,14 +3,13 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from gradegate.deciding.runs import next_runs, whole
 from gradegate.http.budget import Budget
 from gradegate.planning.checks import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.running.histories import Askable
+from gradegate.structs import Struct
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Outcome, Row
 

@@ -6,7 +6,6 @@ A first ask of an answer is a row in the shape of results.json; what was asked o
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from gradegate.access.hiding import Hide
@@ -23,7 +22,7 @@ from gradegate.running.conclusion import Account
 from gradegate.running.reasks import Asking, Regrading
 from gradegate.running.rounds import Asked, Place
 from gradegate.steps.preparation import Prepared
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.values.result import Grade, Outcome, Row
@@ -150,14 +149,13 @@ class AccountRow(Line):
         return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
 
 
-@dataclass
-class Book:
+class Book(Struct):
     """The answers to a plan's questions, and the asks of failing grades: by answer, kind and position, with the row that they are of."""
 
     plan: Plan
-    asked: dict[Place, Asked] = field(default_factory=dict)
-    rows: list[AsksRow] = field(default_factory=list)
-    again: dict[tuple[Place, str, int], tuple[AsksRow, list[Grade]]] = field(default_factory=dict)
+    asked: dict[Place, Asked] = {}
+    rows: list[AsksRow] = []
+    again: dict[tuple[Place, str, int], tuple[AsksRow, list[Grade]]] = {}
     is_open: bool = False  # something was not asked again, or not to its end
 
     def add_answer(self, row: AnswerRow, planned: Collection[Place], whose: str) -> None:

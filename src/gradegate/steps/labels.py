@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from gradegate.base.checkout import Base
@@ -23,7 +22,7 @@ from gradegate.planning.plan import plan
 from gradegate.recording.fields import strange
 from gradegate.registry import suggest
 from gradegate.reporting.report import Document, Sink
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.figures import many
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Assertion, Case, Note, SentinelFile

@@ -3,7 +3,6 @@
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,8 +42,7 @@ def header(settings: Settings, plan: Plan, **more: Any) -> Header:
     return Header.model_validate({**own, **of_run, **more})
 
 
-@dataclass
-class Collected:
+class Collected(Struct):
     """The parts of a folder: of every shard its last attempt. ``problems`` name what is missing, or of no use; ``lacking`` say why.
 
     What cannot be used counts as missing: no decision about the rest can then be green.
@@ -56,8 +54,8 @@ class Collected:
     problems: list[str]
     rounds: int
     book: Book
-    accounts: dict[tuple[int, int], AccountRow] = field(default_factory=dict)  # by round and shard
-    lacking: dict[int, str] = field(default_factory=dict)
+    accounts: dict[tuple[int, int], AccountRow] = {}  # by round and shard
+    lacking: dict[int, str] = {}
     basis: str = ""  # a digest of all parts that were used
 
     def take(self, places: Sequence[Place]) -> dict[Place, Asked]:

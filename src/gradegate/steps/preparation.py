@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
-
 from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
@@ -24,7 +22,7 @@ from gradegate.running.estimate import with_powers
 from gradegate.steps.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.steps.labels import sentinel_mistakes as mistakes
 from gradegate.steps.labels import with_sentinels
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import NO_CHANGES, GateChanges
 from gradegate.values.settings import Settings
 

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
-
 from gradegate.access.environment import sealing
 from gradegate.access.hiding import Hide, unchanged
 from gradegate.asking import ready
@@ -30,7 +28,7 @@ from gradegate.running.histories import Histories
 from gradegate.running.run import Run, Watch
 from gradegate.steps.comparison import unknown_changes
 from gradegate.steps.preparation import Choose, Prepared, UnplannableError, prepare, with_stand_ins
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.account import Approval, GateChanges
 from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.values.settings import Settings

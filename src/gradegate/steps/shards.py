@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct
-
 from gradegate.access.hiding import unchanged
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
 from gradegate.errors import ConfigError, Origin
@@ -22,7 +20,7 @@ from gradegate.steps.book import AccountRow, AnswerRow, AsksRow, Book
 from gradegate.steps.merge import MOST, header, merged, open_rows
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.session import Progress, Session, Spare, needed
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.figures import many
 from gradegate.values.result import Outcome, RunResult
 from gradegate.values.settings import Settings

@@ -13,9 +13,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from statistics import median
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.registry import suggest
+from gradegate.structs import Struct
 from gradegate.texts import script, snippet
 from gradegate.texts.script import Script, ScriptError
 from gradegate.values.suite import Code

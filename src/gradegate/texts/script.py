@@ -10,12 +10,11 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.files.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.processes import pool
 from gradegate.processes.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.processes.program import Program, quoted
+from gradegate.structs import Struct
 from gradegate.texts import snippet
 from gradegate.values.suite import Code
 

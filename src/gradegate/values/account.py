@@ -7,10 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from msgspec import Struct
-
 from gradegate.errors import Origin
-from gradegate.structs import Readable, replace
+from gradegate.structs import Readable, Struct, replace
 from gradegate.values.conversation import Increase
 from gradegate.values.figures import many
 from gradegate.values.suite import NO_LIMITS, NOISE, Limits

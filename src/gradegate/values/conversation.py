@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import astuple
 
-from gradegate.structs import Likened, Readable, names
+from gradegate.structs import Likened, Readable, Struct, names
 
 
 class Image(str):

@@ -8,11 +8,9 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
-from msgspec import Struct
-
 from gradegate.access.environment import Environment, Use
 from gradegate.errors import Mistake, Origin
-from gradegate.structs import Likened, Readable, replace
+from gradegate.structs import Likened, Readable, Struct, replace
 from gradegate.values.conversation import Turn
 
 NOWHERE = Origin("")

@@ -10,15 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from msgspec import Struct
-
 from gradegate.access.hiding import excerpt
 from gradegate.asking.content import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.errors import NoVerdict
 from gradegate.files.document import TwiceError, at_line, unique
 from gradegate.files.faults import fault
 from gradegate.files.yamlreader import MAX_DEPTH
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
-from msgspec import Struct
 from pydantic import BeforeValidator
 
 from gradegate.access.hiding import excerpt
 from gradegate.grading.grader import Asks, Grader, NoVerdict, Scoring, Transcript, Unreadable, Verdict, Written, options
+from gradegate.structs import Struct
 from gradegate.texts import transform
 from gradegate.texts.transform import Computed, Transform
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
@@ -18,7 +17,7 @@ from gradegate.grading.numbers import Number, Whole
 from gradegate.grading.reading import form
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.conversation import Exchange, Image, Numbered, Turn, exchanges
 
 K = TypeVar("K", bound=Hashable)

@@ -5,11 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
-
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import prose
 from gradegate.grading.reading.line import LastLine
+from gradegate.structs import Struct
 
 T = TypeVar("T")
 Object = Mapping[str, Any]
