@@ -19,7 +19,7 @@ from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
-from support.scenarios import Scenarios, answers, step
+from support.scenarios import Scenarios, play, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,11 @@ def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Step:
 
 class TestAction(Scenarios):
     """All of them, without a container."""
+
+
+@pytest.mark.parametrize("name", table(__file__, "scenes"))
+def test_a_scene(action: Step, llm: FakeLlm, name: str) -> None:
+    play(table(__file__, "scenes")[name], action, llm)
 
 
 PYTHON = "/usr/bin/python3"
@@ -51,50 +56,6 @@ def test_code_of_a_pull_request_gets_nothing_that_the_step_has(github: FakeGitHu
     assert set(modes.values()) == {0o755}
 
 
-@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
-def test_no_code_runs_where_strangers_start_the_workflow(action: Step, event: str) -> None:
-    action.event = "pull_request" if event == "fork" else event
-    action.payload = pull_request("stranger/repo") if event == "fork" else action.payload
-    action.write({"evals/gen.py": "open('ran', 'w').close()\n"})
-    action.write({"evals/promptfooconfig.yaml": '{"providers": ["echo"], "tests": "file://gen.py:f"}'})
-    left = action.run(allow_exec="true")
-    assert left.code == 2
-    assert any("`allow-exec` is not allowed" in shown.data for shown in left.shown)
-    assert list(action.workspace.rglob("ran")) == []
-
-
-def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeLlm) -> None:
-    left = action.run(comment="sometimes", max_concurrency="0")
-    assert left.code == 2
-    assert llm.requests == []
-    assert [c.data for c in left.shown] == [
-        "the input `max-concurrency` is '0' -> give a whole number from 1",
-        "the input `comment` is 'sometimes' -> give one of always, changes, failures, off",
-    ]
-
-
-def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_report_is(action: Step, llm: FakeLlm) -> None:
-    llm.reply = answers("A")
-    action.run(comment_key="nightly", output="out.html\nagent.md")
-    (comment,) = action.github.comments
-    mark, _, _, first = comment["body"].splitlines()[:4]
-    head = action.payload["pull_request"]["head"]["sha"]
-    assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
-    run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"
-    assert f"`nightly` · [`{head[:7]}`](https://github.com/{action.github.repository}/commit/{head})" in first
-    assert first.endswith(f" · [run]({run}) · [report]({run.partition('/attempts')[0]}#artifacts)")
-    assert len(comment["body"]) < 20_000
-
-
-def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, llm: FakeLlm) -> None:
-    (action.workspace / "evals" / "out").write_text("a file where a folder should be")
-    left = action.run(output="gradegate-results.json\nout/junit.xml\nout/report.html")
-    assert "[report](" not in action.github.comments[0]["body"]  # which would lead to nothing
-    assert "junit-path" not in left.outputs
-    assert left.outputs["results-path"] == "evals/gradegate-results.json"
-    assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
-
-
 @pytest.mark.parametrize(("link", "to"), table(__file__, "no_report_is_written_through_a_link_that_a_pull_request_commits"))
 def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action: Step, link: str, to: str) -> None:
     action.write({".git/config": "precious"})
@@ -109,14 +70,6 @@ def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action:
     assert "pull_request" in (action.root / "workflow" / "event.json").read_text()
     assert list((action.root / "home").iterdir()) == []
     assert '"version"' not in left.log
-
-
-@pytest.mark.parametrize("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
-def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(action: Step, llm: FakeLlm, output: str) -> None:
-    left = action.run(output=output)
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
-    assert llm.requests == []
-    assert any(f"the output `{output}`" in c.data for c in left.shown if c.name == "error")
 
 
 @pytest.mark.parametrize("directory", ["..", "/tmp", "link", "evals/../../home"])

@@ -1,108 +1,150 @@
-"""At which events the gate reads what lies in the workspace: each row of the table in docs/github-events.md."""
+"""What comes of each event, and which files are read then: the tables of docs/github-events.md, and the pull request behind a second stage."""
 
-import json
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gradegate import cli
 from gradegate.access.environment import FREE
-from support.each import each
-from support.events import pull_request
-from support.fake_github import FakeGitHub
+from support.each import each, table
+from support.events import BASE, HEAD, pull_request
+from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
-from support.runner import read_outputs
+from support.job import Job
 
-PAGE = (
-    (Path(__file__).parents[2] / "docs" / "github-events.md").read_text().partition("\n## Which files are read\n")[2].partition("\n## ")[0]
-)
-ROWS = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:]
+PAGE = (Path(__file__).parents[2] / "docs" / "github-events.md").read_text()
+
+
+def section(heading: str) -> str:
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+OUTCOMES = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", section("What happens at each event"), re.MULTILINE)
+FILES = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", section("Which files are read"), re.MULTILINE)[1:]
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
-NAMED = [(event, what) for events, what in ROWS for event in re.findall(r"`([a-z_]+)`", events)]
-CLOSED = [("invented_in_2027", what) for events, what in ROWS if "any other" in events]
-GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
-CONFIG = """\
-prompts: ["file://prompt.txt"]
-providers: ["openai:chat:m"]
-tests:
-  - assert: [{type: contains, value: fine}]
-"""
+NAMED = [(event, what) for events, what in FILES for event in re.findall(r"`([a-z_]+)`", events)]
+CLOSED = [("invented_in_2027", what) for events, what in FILES if "any other" in events]
+MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
+POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"
+FILTERS, ALL = "filters", "everything is run"
 
 
-def git(folder: Path, *words: str) -> str:
-    return subprocess.run([*GIT, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+def stage(sha: str = HEAD, **more: Any) -> dict[str, Any]:
+    """A `workflow_run` after the first stage of a fork's pull request: it lists no pull requests."""
+    run = {"event": "pull_request", "head_sha": sha, "head_branch": "topic/#1 &x", "pull_requests": [], "id": 1}
+    return {"workflow_run": {**run, "head_repository": {"owner": {"login": "stranger"}}, **more}}
 
 
-def commit(root: Path, prompt: str) -> str:
-    (root / "gradegate.yaml").write_text(CONFIG)
-    (root / "prompt.txt").write_text(prompt)
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", prompt)
-    return git(root, "rev-parse", "HEAD")
+def payload(job: Job, event: str, whose: str) -> dict[str, Any]:
+    if event.startswith("pull_request"):
+        return pull_request("stranger/octo-repo" if "fork" in whose else "octo-org/octo-repo")
+    return {
+        "merge_group": {"merge_group": {"head_sha": HEAD, "base_sha": BASE}},
+        "push": {"before": BASE, "after": HEAD},
+        "workflow_run": stage(),
+        "issue_comment": {"issue": {"number": 7, "pull_request": {}}, "comment": {"body": "/evals"}},
+    }.get(event, {})
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    root = tmp_path / "workspace"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    return root
+def events() -> list[tuple[str, str, str, str, str]]:
+    """A row for each event that is named in the first cell, with the words behind it."""
+    return [
+        (event, first.rpartition("`")[2].strip(), keys, comment, only)
+        for first, keys, comment, only in OUTCOMES
+        for event in re.findall(r"`([a-z_]+)`", first)
+    ]
 
 
-Act = Callable[..., tuple[int, dict[str, str]]]
+def test_the_table_names_the_events_that_people_use() -> None:
+    named = [(event, whose) for event, whose, *_ in events()]
+    assert [whose for event, whose in named if event == "pull_request"] == ["of the repository", "of a fork", "of Dependabot"]
+    assert {event for event, _ in named} == set(
+        "pull_request merge_group push workflow_dispatch schedule workflow_run pull_request_target issue_comment".split()
+    )
+    assert {keys for _, _, keys, *_ in events()} == {MISTAKE, NOT_RUN}
+    assert {comment for *_, comment, _ in events()} == {POSTED, READ_ONLY, NOBODYS}
+    assert {only for *_, only in events()} == {FILTERS, ALL}
 
 
-@pytest.fixture
-def act(workspace: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Act:
-    """Run the action in-process at an event and a commit; gives its exit code and its outputs."""
-    llm.reply = lambda path, body: "fine"
-    monkeypatch.chdir(workspace)
-    (workspace.parent / "event.json").write_text(json.dumps(pull_request()))
-    for name in ("output", "summary"):
-        (workspace.parent / name).touch()
+@pytest.mark.parametrize(("event", "whose", "keys", "comment", "only"), events())
+def test_each_outcome(job: Job, event: str, whose: str, keys: str, comment: str, only: str) -> None:
+    job.payload = payload(job, event, whose)
+    job.sha = job.git("rev-parse", "HEAD")
+    if "pull_request" in job.payload:
+        job.payload["pull_request"]["head"]["sha"] = job.sha
+    job.environ["GITHUB_ACTOR"] = "dependabot[bot]" if "Dependabot" in whose else "mona"
+    job.github.pulls["stranger:topic/#1 &x"] = [{"number": 7, "head": {"sha": HEAD}}]
+    if comment == READ_ONLY:
+        job.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
+    job.github.changes("README.md")
 
-    def run(event: str, sha: str, *command: str) -> tuple[int, dict[str, str]]:
-        environ = {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_API_URL": github.url,
-            "GITHUB_EVENT_NAME": event,
-            "GITHUB_EVENT_PATH": str(workspace.parent / "event.json"),
-            "GITHUB_GRAPHQL_URL": f"{github.url}/graphql",
-            "GITHUB_OUTPUT": str(workspace.parent / "output"),
-            "GITHUB_REPOSITORY": github.repository,
-            "GITHUB_SHA": sha,
-            "GITHUB_STEP_SUMMARY": str(workspace.parent / "summary"),
-            "GITHUB_WORKSPACE": str(workspace),
-            "INPUT_GITHUB-TOKEN": "ghs_actions",
-            "INPUT_OPENAI-API-KEY": "sk-canary-0123456789",
-            "INPUT_OPENAI-BASE-URL": llm.base,
-            "OPENAI_API_KEY": "sk-canary-0123456789",
-            "OPENAI_BASE_URL": llm.base,
-        }
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        return cli.main(list(command or ("action",))), read_outputs((workspace.parent / "output").read_text())
+    code, outputs = job.run(event, only_changed="false")
+    assert (code, outputs["outcome"], outputs["planned"]) == (0, "pass", "1")
+    assert bool(outputs["comment-url"]) is (comment == POSTED)
+    assert [seen.path for seen in job.github.asked("POST") if "/issues/" in seen.path] == (
+        [] if comment == NOBODYS else [f"/repos/{job.github.repository}/issues/7/comments"]
+    )
+    assert job.run(event)[1]["planned"] == ("0" if only == FILTERS else "1")
+    job.environ |= {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+    code, outputs = job.run(event, only_changed="false")
+    assert f"`{outputs['outcome']}`, {code}" == keys
 
-    return run
+
+# --- the pull request behind a second stage -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "pulls"),
+    [*table(__file__, "no_pull_request_is_guessed"), ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}])],
+)
+def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: list[dict[str, Any]]) -> None:
+    job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")
+    job.github.pulls["stranger:topic/#1 &x"] = pulls
+    job.github.unlike = (".number: 'x'",) if any(pull["number"] == "x" for pull in pulls) else ()
+    code, outputs = job.run("workflow_run", only_changed="false")
+    assert (code, outputs["outcome"], outputs["comment-url"]) == (0, "pass", "")
+    assert job.github.asked("POST") == []
+
+
+def test_pull_requests_that_may_not_be_read_cost_the_comment_alone(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.payload, job.sha = stage(), job.git("rev-parse", "HEAD")
+    job.github.trouble("GET", 403, "Resource not accessible by integration", path="/pulls")
+    assert job.run("workflow_run", only_changed="false")[0] == 0
+    assert "pull-requests: write" in capsys.readouterr().out
+
+
+# --- which files are read -----------------------------------------------------------------------------------------
+
+PROMPT = "evals/prompts/v1.txt"
+
+
+def commit(job: Job, prompt: str) -> None:
+    (job.root / PROMPT).write_text(prompt)
+    job.commit()
+
+
+def act(job: Job, event: str, *command: str) -> tuple[int, dict[str, str]]:
+    """The Action, or a command, on GitHub at an event and the commit of the job."""
+    job.command, job.environ["GITHUB_ACTIONS"] = command or ("action",), "true"
+    return job.run(event, only_changed="false")
 
 
 def test_the_table_names_every_free_event_and_closes_with_what_nobody_knows() -> None:
     assert {event for event, what in NAMED if what == CHECKOUT} == FREE
-    assert {what for _, what in ROWS} == {CHECKOUT, COMMIT}
+    assert {what for _, what in FILES} == {CHECKOUT, COMMIT}
     assert len(NAMED) == len(dict(NAMED)) > 25
     assert CLOSED
 
 
 @each(("event", "what"), NAMED + CLOSED)
-def test_each_row(act: Act, workspace: Path, llm: FakeLlm, github: FakeGitHub, event: str, what: str) -> None:
-    base = commit(workspace, "ours")
-    assert act(event, base)[0] == 0
+def test_each_row(job: Job, llm: FakeLlm, github: FakeGitHub, event: str, what: str) -> None:
+    commit(job, "ours")
+    job.sha = job.git("rev-parse", "HEAD")
+    assert act(job, event)[0] == 0
     assert len(llm.requests) == 1
-    commit(workspace, "theirs")
-    code, outputs = act(event, base)
+    commit(job, "theirs")
+    code, outputs = act(job, event)
     if what == CHECKOUT:
         assert (code, outputs["outcome"], len(llm.requests)) == (0, "pass", 2)
     else:
@@ -110,36 +152,33 @@ def test_each_row(act: Act, workspace: Path, llm: FakeLlm, github: FakeGitHub, e
         assert "can run with secrets for anybody" in github.comments[0]["body"]
 
 
-@pytest.mark.parametrize("command", [("action",), ("run", "gradegate.yaml"), ("validate", "gradegate.yaml")])
-def test_files_laid_over_the_checkout_reach_nobody_by_no_command(
-    act: Act, workspace: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
-) -> None:
-    base = commit(workspace, "ours")
-    (workspace / "prompt.txt").write_text("theirs")
-    assert act("pull_request_target", base, *command)[0] == 2
-    assert llm.requests == []
+@pytest.mark.parametrize("command", ["action", "run evals/promptfooconfig.yaml", "validate evals/promptfooconfig.yaml"])
+def test_files_laid_over_the_checkout_reach_nobody_by_no_command(job: Job, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    (job.root / PROMPT).write_text("theirs")
+    assert act(job, "pull_request_target", *command.split())[0] == 2
+    assert job.llm.requests == []
     told = capsys.readouterr().err
-    assert "`prompt.txt` is not as it is in the commit" in told
+    assert f"`{PROMPT}` is not as it is in the commit" in told
     assert "docs/github-events.md" in told
 
 
-def test_one_wrong_checkout_is_said_once_for_many_configs(act: Act, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = commit(workspace, "ours")
-    (workspace / "second.yaml").write_text(CONFIG)
-    commit(workspace, "theirs")
-    assert act("workflow_run", base, "run", "gradegate.yaml", "second.yaml")[0] == 2
+def test_one_wrong_checkout_is_said_once_for_many_configs(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.sha = job.git("rev-parse", "HEAD")
+    (job.root / "second.yaml").write_text(SMALL)
+    commit(job, "theirs")
+    assert act(job, "workflow_run", "run", "evals/promptfooconfig.yaml", "second.yaml")[0] == 2
     assert "\n1 mistake;" in capsys.readouterr().err
 
 
+SMALL = '{prompts: [x], providers: ["openai:chat:m"], tests: [{assert: [{type: contains, value: fine}]}]}'
+
+
 @pytest.mark.parametrize(("configs", "code"), [((), 2), (("*.yaml",), 2), (("evals/../*.yaml",), 2), (("b.yaml",), 0)])
-def test_a_config_that_was_deleted_is_missed_where_configs_are_looked_for(
-    act: Act, workspace: Path, configs: tuple[str, ...], code: int
-) -> None:
-    for name in ("promptfooconfig.yaml", "b.yaml", "evals/c.yaml"):
-        (workspace / name).parent.mkdir(exist_ok=True)
-        (workspace / name).write_text(CONFIG)
-    base = commit(workspace, "ours")
-    assert act("workflow_run", base, "run", *configs)[0] == 0
-    (workspace / "promptfooconfig.yaml").unlink()
-    assert act("workflow_run", base, "run", *configs)[0] == code
-    assert act("push", base, "run", *configs)[0] == 0
+def test_a_config_that_was_deleted_is_missed_where_configs_are_looked_for(job: Job, configs: tuple[str, ...], code: int) -> None:
+    for name in ("promptfooconfig.yaml", "gradegate.yaml", "b.yaml", "evals/c.yaml"):
+        (job.root / name).write_text(SMALL)
+    job.commit()
+    assert act(job, "workflow_run", "run", *configs)[0] == 0
+    (job.root / "promptfooconfig.yaml").unlink()
+    assert act(job, "workflow_run", "run", *configs)[0] == code
+    assert act(job, "push", "run", *configs)[0] == 0

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from gradegate.github.inputs import ENV, INPUTS, from_inputs, handed
 from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
+
+NUMBER = "the input `repeat` is '{}' -> give a whole number from 1"
 
 
 def said(**inputs: str) -> list[str]:
@@ -35,12 +38,12 @@ def test_any_name_is_known_or_a_mistake(name: str) -> None:
         assert name in (Path(__file__).parents[2] / "docs" / "action.md").read_text()
 
 
-def test_other_variables_are_left_alone_and_there_is_one_spelling() -> None:
-    environ = {"INPUT_MAX-CONCURRENCY": "3", "INPUTS": "x", "GITHUB_INPUT_X": "x", "MY_INPUT_Y": "x"}
-    settings = from_inputs(environ, Path())
-    assert (settings.mistakes, settings.run.max_concurrency) == ((), 3)
-    (mistake,) = from_inputs({"INPUT_MAX_CONCURRENCY": "3"}, Path()).mistakes
-    assert str(mistake) == 'there is no input `max_concurrency` -> did you mean "max-concurrency"?'
+@each(("variables", "read", "mistakes"), [*table(__file__, "what_inputs_mean"), ({"REPEAT": "9" * 5000}, {}, [NUMBER.format("9" * 5000)])])
+def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mistakes: list[str]) -> None:
+    """Variables are spelled without `INPUT_`, except for those of others."""
+    found = from_inputs({name if "INPUT" in name else f"INPUT_{name}": text for name, text in variables.items()}, Path())
+    assert [str(mistake) for mistake in found.mistakes] == mistakes
+    assert {name: [*value] if isinstance(value := getattr(found.run, name), tuple) else value for name in read} == read
 
 
 @pytest.mark.parametrize("given", [{"INPUT_CHANGES": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
@@ -55,18 +58,6 @@ def test_an_expression_that_nobody_filled_in_is_a_mistake_and_is_not_quoted(name
     (mistake,) = said(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
     assert mistake.startswith(f"the input `{name.replace('_', '-')}` contains an expression that was not evaluated -> ")
     assert "OPENAI_API_KEY" not in mistake
-
-
-@pytest.mark.parametrize("value", ["yes", "on", "1", "no", "null", "True false"])
-def test_a_switch_is_true_or_false(value: str) -> None:
-    assert said(summary=value) == [f"the input `summary` is {value.lower()!r} -> give one of true, false"]
-    assert said(summary=" TRUE ") == []
-
-
-@pytest.mark.parametrize("value", ["1 0", "1_000", "+3", "3.0", "-1", "0", "½", "٣", "1e3", "9" * 5000])
-def test_a_number_is_a_number(value: str) -> None:
-    assert said(repeat=value) == [f"the input `repeat` is {value!r} -> give a whole number from 1"]
-    assert said(repeat=" 3 ") == []
 
 
 def test_every_mistake_is_said_at_once_and_nothing_is_asked(
@@ -129,22 +120,6 @@ def test_arguments_end_in_no_page_of_help_and_green(
     monkeypatch.setenv("INPUT_ARGS", " ".join(arguments))
     assert cli.main(["action", *arguments]) == 2
     assert "there is no input `args`" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("written", "read"), [("", ""), ("off", "off"), ("Answers", "answers"), ("grader", "grader")])
-def test_how_failures_are_asked_again_is_an_input(written: str, read: str) -> None:
-    assert from_inputs({"INPUT_CONFIRM": written}, Path()).run.confirm == read
-
-
-def test_another_way_to_ask_again_is_a_mistake() -> None:
-    assert said(confirm="twice") == ["the input `confirm` is 'twice' -> give one of off, grader, answers"]
-
-
-def test_answers_are_paths_and_patterns_a_line_each() -> None:
-    settings = from_inputs({"INPUT_ANSWERS": "recorded/a.jsonl\n\n recorded/more/*.jsonl \n"}, Path()).run
-    assert settings.answers == ("recorded/a.jsonl", "recorded/more/*.jsonl")
-    assert not settings.asks_targets
-    assert from_inputs({}, Path()).run.asks_targets
 
 
 # --- handed ---------------------------------------------------------------------------------------------------

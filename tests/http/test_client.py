@@ -13,7 +13,7 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
 from gradegate.http import client as module
 from gradegate.http.client import Client
-from support.each import table
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 # Seconds that a busy machine may take; what a wrong client would wait for takes far longer.
@@ -89,18 +89,12 @@ def trouble(base: str, tool: Client | None = None) -> tuple[Trouble, str, float]
 # --- retries --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 524, 529])
-def test_a_passing_fault_is_asked_again(llm: FakeLlm, status: int):
-    answers = iter([(status, {}), (status, {}), {"fine": True}])
-    llm.reply = lambda path, body: next(answers)
-    assert send(llm.base).json() == {"fine": True}
-    assert len(llm.requests) == 3
-
-
-def test_a_lasting_fault_is_given_back_after_the_last_try(llm: FakeLlm):
-    llm.reply = lambda path, body: (503, {"error": "busy"})
-    assert send(llm.base).status == 503
-    assert len(llm.requests) == 3
+@each(("replies", "asked"), table(__file__, "what_is_asked_again"))
+def test_what_may_pass_is_asked_again_and_nothing_else(llm: FakeLlm, replies: list[tuple[int, dict]], asked: int):
+    left = iter(map(tuple, replies))
+    llm.reply = lambda path, body: next(left)
+    found = send(llm.base)
+    assert (found.status, found.json(), len(llm.requests)) == (*replies[-1], asked)
 
 
 def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeLlm, monkeypatch):
@@ -117,20 +111,6 @@ def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeL
     answers = iter([(429, {}), (200, {})])
     llm.reply = lambda path, body: next(answers)
     assert send(llm.base, tool).status == 200
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 413, 422, 501])
-def test_what_a_second_try_cannot_mend_is_asked_once(llm: FakeLlm, status: int):
-    llm.reply = lambda path, body: (status, {})
-    assert send(llm.base).status == status
-    assert len(llm.requests) == 1
-
-
-@pytest.mark.parametrize("error", [{"code": "insufficient_quota"}, {"type": "billing_not_active", "code": None}])
-def test_a_quota_that_is_spent_is_not_asked_again(llm: FakeLlm, error: dict):
-    llm.reply = lambda path, body: (429, {"error": error})
-    assert send(llm.base).status == 429
-    assert len(llm.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"<html>slow down</html>", b'{"error": "slow"}', b'{"error": {"code": ["x"]}}', b""])

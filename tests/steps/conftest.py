@@ -1,9 +1,5 @@
-from collections.abc import Callable
-from functools import partial
-
 import pytest
 
-from support.calibrated import Calibrated, run
 from support.shards import Sharded
 
 
@@ -14,12 +10,6 @@ def bare(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def calibrate(bare, capsys) -> Callable[..., Calibrated]:
-    """Config, labels and arguments to what came of them."""
-    return partial(run, bare, capsys)
 
 
 @pytest.fixture
