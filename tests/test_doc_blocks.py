@@ -1,6 +1,7 @@
 """What the pages for people show is run: configs are valid, workflows are workflows, commands do what they say."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -19,7 +20,6 @@ from gradegate.values.settings import Settings
 from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
 from support.each import each, table
 from support.fake_llm import FakeLlm
-from support.good_grader import good
 from support.loopback import JsonHandler, listening
 from support.patience import PATIENCE
 
@@ -144,6 +144,21 @@ THERE: Mapping[str, str] = {
         if path.suffix in (".py", ".json")
     },
 }
+
+
+def good(path: str, body: dict[str, Any]) -> Any:
+    """The reply of a model that finds everything right, in the form that a prompt asks for; where none grades, a short answer."""
+    if path.endswith("/embeddings"):
+        inputs = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        data = [{"index": index, "embedding": [1.0, 0.0]} for index, _ in enumerate(inputs)]
+        return {"data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    text = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
+    reply = next((reply for part, reply in table(__file__, "GOOD").items() if part in text), None)
+    if reply is None:
+        return "Up to $500 needs no approval."
+    if found := re.search(r"exactly (\d+) objects", text):
+        reply = {"verdicts": reply["verdicts"] * int(found[1])}
+    return json.dumps(reply)
 
 
 class _Application(JsonHandler):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gradegate.github.event import Event, Person, links, read_event
 from support.each import each, table
 from support.events import BASE, HEAD, MERGE, pull_request
+from support.scenes import laid
 
 
 def read(tmp_path: Path, name: str, payload: Any, **more: str) -> Event:
@@ -42,47 +43,11 @@ def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_me
     assert event.outsider == ""
 
 
-def test_the_event_of_a_label_tells_which(tmp_path: Path) -> None:
-    payload = {**pull_request(), "action": "labeled", "label": {"name": "gate-approved", "color": "ededed"}}
-    event = read(tmp_path, "pull_request", payload)
-    assert (event.action, event.label) == ("labeled", "gate-approved")
-
-
-@each("head", ["mona/octo-repo", None])
-def test_a_fork_is_known_even_when_it_was_deleted(tmp_path: Path, head: str | None) -> None:
-    event = read(tmp_path, "pull_request", pull_request(head))
-    assert event.is_fork
-    assert event.outsider == "a fork"
-    assert event.number == 7
-
-
-def test_the_token_of_a_fork_can_write_when_the_workflow_runs_in_the_base(tmp_path: Path) -> None:
-    event = read(tmp_path, "pull_request_target", pull_request("mona/octo-repo"))
-    assert event.is_fork
-    assert event.outsider == ""
-
-
-def test_dependabot_is_an_outsider_without_being_a_fork(tmp_path: Path) -> None:
-    event = read(tmp_path, "pull_request", pull_request(), GITHUB_ACTOR="dependabot[bot]")
-    assert not event.is_fork
-    assert event.outsider == "Dependabot"
-
-
-def test_a_merge_group_has_commits_and_no_pull_request(tmp_path: Path) -> None:
-    event = read(tmp_path, "merge_group", {"merge_group": {"head_sha": HEAD, "base_sha": BASE}})
-    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, HEAD, BASE, "")
-    assert not event.is_fork
-
-
-@each(("before", "base"), [(BASE, BASE), ("0" * 40, "")])
-def test_a_push_compares_with_what_was_there_before_unless_the_branch_is_new(tmp_path: Path, before: str, base: str) -> None:
-    event = read(tmp_path, "push", {"before": before, "after": HEAD})
-    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, HEAD, base, "")
-
-
-def test_a_started_by_hand_workflow_takes_the_commit_of_the_run(tmp_path: Path) -> None:
-    event = read(tmp_path, "workflow_dispatch", {"inputs": None, "ref": "refs/heads/main"})
-    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, MERGE, "", "")
+@each("row", table(__file__, "what_an_event_tells"))
+def test_what_an_event_tells(tmp_path: Path, row: dict[str, Any]) -> None:
+    payload = laid(pull_request(), row["payload"]) if row["event"].startswith("pull_request") else row["payload"]
+    event = read(tmp_path, row["event"], payload, GITHUB_ACTOR=row.get("actor", "mona"))
+    assert {field: getattr(event, field) for field in row["tells"]} == row["tells"]
 
 
 @each(
