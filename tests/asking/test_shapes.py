@@ -90,6 +90,6 @@ def test_a_shape_knows_no_host_no_key_and_no_http(name: str):
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {module for module in imported if module.startswith("gradegate.")}
     ours = {f"gradegate.asking.{module}" for module in ("content", "shape")}
-    assert own <= {*ours, "gradegate.errors", "gradegate.values.conversation"}
+    assert own <= {*ours, "gradegate.errors", "gradegate.structs", "gradegate.values.conversation"}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not names & {"url", "host", "headers", "environ", "secret"}
