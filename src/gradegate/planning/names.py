@@ -13,7 +13,7 @@ from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import near
 from gradegate.structs import Struct
-from gradegate.texts.template import TemplateError, environment, is_template, needs, stays, unknown
+from gradegate.texts.template import TemplateError, environment, is_template, is_unchanged, needs, unknown
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
 
@@ -53,13 +53,15 @@ class Names(Struct):
         for name, value in case.vars.items():
             self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
         for name, value in values.items():
+            if not isinstance(value, str) or "{" not in value:
+                continue
             with suppress(TemplateError):  # said where it is filled in
                 for other in sorted(unknown(value, values)):
                     text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                     self.left[Note(text, case.origin)] = None
         for prompt in prompts if not case.recorded and not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
-            if stays(source):
+            if is_unchanged(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.left[Note(text, prompt.origin)] = None
             else:

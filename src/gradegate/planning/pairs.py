@@ -21,6 +21,7 @@ class Pairs(Struct, frozen=True):
     binder: Binder
     recorded: bool
     mistakes: list[Mistake]
+    usual: list[tuple[Provider, PromptSpec]] = []  # who is asked by cases that do not say
 
     def targets(self) -> Iterator[Target]:
         """Every target that can be asked, with its prompts."""
@@ -47,6 +48,9 @@ class Pairs(Struct, frozen=True):
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once. Raises ConfigError."""
         if case.recorded and case.turns:
             return [(_RECORDED, PromptSpec(""))]
+        is_usual = not (case.recorded or case.prompts or case.providers or case.target or case.options.settings)
+        if is_usual and self.usual:
+            return self.usual
         wanted = _Labels(case.prompts)
         if case.recorded and (self.recorded or not self.suite.targets):
             prompts = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
@@ -57,12 +61,14 @@ class Pairs(Struct, frozen=True):
             names = _Labels(case.providers)
             targets = [target for target in targets if names.allow(target[0].id) or names.allow(target[0].label)]
         own = parameters(case.options.settings)
-        return [
+        found = [
             (self.binder.over(provider, {**prompt.config, **own}, case.origin if own else prompt.origin), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
             if wanted.allow(prompt.label)
         ]
+        self.usual.extend(found if is_usual else ())
+        return found
 
     # --- checks -----------------------------------------------------------------------------------------------
 

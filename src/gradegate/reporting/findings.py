@@ -114,8 +114,9 @@ def doubted(decision: Decision) -> list[Rule]:
 def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
     """Every row of a run under what it does, with its place."""
     found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
+    rules = doubted(decision)
     for place, row in told(decision.run.rows):
-        it = finding(row, place in decision.blocking, doubted(decision))
+        it = finding(row, place in decision.blocking, rules)
         found[it.effect].append((place, it))
     return found
 

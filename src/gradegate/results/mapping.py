@@ -11,9 +11,8 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import NODEFAULT, Struct, json, structs
 from pydantic import BaseModel, Field, create_model
-from pydantic_core import PydanticSerializationError, to_json
 
 from gradegate.errors import Origin
 from gradegate.structs import names
@@ -89,7 +88,8 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") ->
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
                     default = ... if field.name not in later.split() else {} if field.default is NODEFAULT else field.default
-                    keys[field.name] = Annotated[_key_type(hint), At(before + field.name)], Field(default, description=about)
+                    at = At(before + field.name, bytes.hex if hint is bytes or bytes in get_args(hint) else None)
+                    keys[field.name] = Annotated[_key_type(hint), at], Field(default, description=about)
         made = create_model(shape.__name__, __base__=shape, __module__=shape.__module__, __doc__=shape.__doc__, **keys)
         _TYPES[kind] = made
         return made
@@ -150,12 +150,15 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
     return (lambda number: finite(number) or 0.0) if hint is float else None
 
 
+_TO_JSON = json.Encoder(enc_hook=str)  # a text of another kind, such as one that is no template
+
+
 def written(content: Any) -> str:
-    """An object as one line of JSON: an enumeration as its value, bytes as hexadecimal digits."""
+    """An object as one line of JSON, without bytes: an enumeration as its value, what is no number as null."""
     try:
-        return to_json(content, inf_nan_mode="null", bytes_mode="hex", fallback=structs.asdict).decode()
-    except PydanticSerializationError:  # lone surrogates
-        return to_json(_encodable(content), inf_nan_mode="null", bytes_mode="hex").decode()
+        return _TO_JSON.encode(content).decode()
+    except UnicodeEncodeError:  # lone surrogates
+        return _TO_JSON.encode(_encodable(content)).decode()
 
 
 def _encodable(content: Any) -> Any:

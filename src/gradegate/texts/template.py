@@ -178,7 +178,6 @@ _FEW = 500  # characters of which the square is nothing
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 
 
-@lru_cache(maxsize=128)  # asked of a prompt for each case
 def stays(text: str) -> bool:
     """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
     return is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
@@ -193,13 +192,17 @@ def fill(source: str, variables: Mapping[str, Any]) -> str:
     """The prompt with its variables, chats as JSON, value by value: none can end a string or a message. Raises TemplateError."""
     if not is_template(source):
         return source
-    parsed = chat.structure(source)
+    parsed = _structure(source)
     if parsed is not None:
         return json.dumps(render_values(parsed, variables), ensure_ascii=False, indent=2)
-    if stays(source):
+    if is_unchanged(source):
         return source
     # Variables that are templates of their own are filled in too, unless they ask for what nobody defines.
     return render(source, {name: _filled_in(value, variables) for name, value in variables.items()})
+
+
+# Of prompts, which are the same few for all cases.
+_structure, is_unchanged = lru_cache(maxsize=64)(chat.structure), lru_cache(maxsize=64)(stays)
 
 
 def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
@@ -213,7 +216,7 @@ def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _filled_in(value: Any, variables: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str) or isinstance(value, Verbatim) or stays(value) or unknown(value, variables):
+    if not isinstance(value, str) or not is_template(value) or isinstance(value, Verbatim) or stays(value) or unknown(value, variables):
         return value
     try:
         return render(value, variables)
