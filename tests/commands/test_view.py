@@ -12,6 +12,7 @@ from gradegate import cli
 from support import samples, screens, showcase
 from support.each import table
 
+OURS = '<meta name="generator" content="gradegate">'
 MADE = {
     "showcase": showcase.showcase,
     "blocked": samples.blocked,
@@ -56,12 +57,13 @@ def test_it_lies_beside_the_results_and_is_replaced(folder: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("named", [[], ["-o", "results.html"]])
-def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str]) -> None:
-    (folder / "results.html").write_text("<p>mine")
+@pytest.mark.parametrize("mine", ["<p>mine", f"<body>{OURS}", f"<p>{'mine ' * 400}{OURS}"], ids=["other", "quoted", "far-down"])
+def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str], mine: str) -> None:
+    (folder / "results.html").write_text(mine)
     assert cli.main(["view", "--no-open", *named]) == 2
     said = "results.html` exists already and is not a page of gradegate -> move it away, or name another with -o"
     assert said in capsys.readouterr().err
-    assert (folder / "results.html").read_text() == "<p>mine"
+    assert (folder / "results.html").read_text() == mine
     assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0
 
 

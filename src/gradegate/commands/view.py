@@ -11,7 +11,7 @@ from gradegate.deciding.exit import PASS
 from gradegate.errors import ConfigError
 
 ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
-_OURS = '<meta name="generator" content="gradegate">'  # in the head of a page of ours
+_OURS, _HEAD = b'<meta name="generator" content="gradegate">', 2000  # a page of ours says so in so many bytes
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
     import webbrowser
 
     from gradegate.access.environment import Environment, sealing
+    from gradegate.files.plain_files import regular
     from gradegate.reporting.deliver import check_inputs, check_outputs, places, write
     from gradegate.reporting.report import Links
     from gradegate.results.file import reread_file
@@ -36,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     where = places([output], cwd, Environment(os.environ))
     check_inputs(where, [results.resolve()])
     page = where[output].path
-    with suppress(OSError, ValueError):  # where it is not there, or cannot be replaced, writing says so
-        if page.is_file() and _OURS not in page.read_text(encoding="utf-8", errors="replace").partition("<body")[0]:
+    with suppress(OSError, ValueError), regular(page, sys.maxsize, links=True) as file:  # none, or none to be replaced: writing says so
+        if _OURS not in file.read(_HEAD).partition(b"<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
     if failures := write(check_outputs([output]), where, decision, Links.of(links), sealing(os.environ)):
