@@ -39,6 +39,9 @@ class Likened(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Likened) and type(self) is type(other) and self._seen() == other._seen()
 
+    def __ne__(self, other: object) -> bool:  # which structs have of their own
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._seen())
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import islice
 from json import JSONDecodeError
@@ -15,7 +15,7 @@ from jinja2 import nodes
 from gradegate.files.bounds import MAX_CHARACTERS
 from gradegate.texts import grammar
 from gradegate.texts.filters import FILTERS, TESTS
-from gradegate.texts.values import SIGNS, UNDEFINED, add, is_true, member, number, printed, show, to_number
+from gradegate.texts.values import SIGNS, UNDEFINED, add, is_true, member, number, printed, show, to_number, to_string
 
 # Of the worker, which imports nothing later.
 NEEDS = ("encodings.unicode_escape", "encodings.utf_16_le", "jinja2.debug", "logging", "pprint", "textwrap")
@@ -61,9 +61,10 @@ def parse(source: str) -> nodes.Template:
 
 def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "") -> str:
     """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
-    parts, length = [], 0
+    parts, length, place = [], 0, _PLACES[into]()
     try:
-        for part in _Filling(variables, _INTO[into]()).texts(tree.body):
+        for text, own in _Filling(variables, into).texts(tree.body):
+            part = place(text, own)
             length += len(part)
             if length > MAX_CHARACTERS:
                 raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
@@ -73,68 +74,86 @@ def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "")
     return "".join(parts)
 
 
-class _Text:
-    """What is filled in: the text as the template has it, and each value that it prints."""
-
-    def literal(self, text: str) -> str:
-        return text
-
-    def printed(self, text: str, node: nodes.Expr) -> str:
-        return text
+Part = tuple[str, bool | None]  # with whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
 
 
-class _Url(_Text):
-    """An address or a form: values are percent-encoded once, also if the template does it; not the environment and constants."""
+class _Made(str):
+    """A text that a template has, or put together of ``parts``."""
 
-    def printed(self, text: str, node: nodes.Expr) -> str:
-        own = isinstance(node, nodes.Filter) and node.name == "urlencode"
-        return text if own or {name.name for name in _nodes(node, nodes.Name)} <= {"env"} else quote(text, safe="")
+    __slots__ = ("parts",)
+    parts: tuple[Part, ...]
 
 
-class _Json(_Text):
-    """JSON: in a string a value is escaped; elsewhere it is a whole value itself, a comma, or nothing."""
+def _made(parts: Iterable[Part]) -> _Made:
+    parts = tuple(parts)
+    made = _Made("".join(text for text, _ in parts))
+    made.parts = parts
+    return made
+
+
+def _parts(value: Any, by: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
+    """What a value prints; of a list its items, with ``by`` between them."""
+    if not isinstance(value, list | tuple):
+        return value.parts if isinstance(value, _Made) else ((show(value), False),)
+    return (part for at, item in enumerate(value) for part in (*(by if at else ()), *_parts(item)))
+
+
+def _holds_made(value: Any) -> bool:
+    return isinstance(value, _Made) or (isinstance(value, list | tuple) and any(map(_holds_made, value)))
+
+
+class _Json:
+    """JSON: in a string a value is escaped; elsewhere it is a whole value itself, or nothing."""
 
     inside = False  # a string
 
-    def literal(self, text: str) -> str:
-        for sign in _STRING_SIGN.finditer(text):
-            if sign[0] == '"':
-                self.inside = not self.inside
-            elif self.inside and len(sign[0]) == 1:
-                raise TypeError("a value stands behind a backslash")
-        return text
-
-    def printed(self, text: str, node: nodes.Expr) -> str:
+    def __call__(self, text: str, own: bool | None) -> str:
+        if own:
+            return _STRING_SIGN.sub(self._passed, text)
         if self.inside:
             return json.dumps(text, ensure_ascii=False)[1:-1]
-        if text.strip() not in ("", ","):
-            try:
-                json.loads(text)
-            except ValueError as e:
-                raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
+        try:
+            whole = json.loads(text) if text.strip() else ""
+        except ValueError as e:
+            raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
+        if own is None and isinstance(whole, dict | list):
+            raise TypeError("a filter changes JSON that the template puts together: write `| dump` behind each value")
         return text
 
+    def _passed(self, sign: re.Match[str]) -> str:
+        self.inside ^= sign[0] == '"'
+        if self.inside and sign[0] == "\\":
+            raise TypeError("a value stands behind a backslash")
+        return json.dumps(sign[0])[1:-1] if self.inside and sign[0] < " " else sign[0]
 
-_STRING_SIGN = re.compile(r'\\.?|"', re.DOTALL)
-_INTO: Mapping[str, Callable[[], _Text]] = {"": _Text, "json": _Json, "url": _Url}
+
+_STRING_SIGN = re.compile(r'\\.?|["\x00-\x1f]', re.DOTALL)
+# Gives what of a text is filled in. An address or a form has each value percent-encoded once, also if the template does it.
+_PLACES: Mapping[str, Callable[[], Callable[[str, bool | None], str]]] = {
+    "": lambda: lambda text, _: text,
+    "json": _Json,
+    "url": lambda: lambda text, own: text if own else quote(text, safe=""),
+}
 
 
 class _Filling:
     """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
 
-    def __init__(self, variables: Mapping[str, Any], into: _Text) -> None:
+    def __init__(self, variables: Mapping[str, Any], into: str) -> None:
         self._variables, self._into = variables, into
         self._scopes: list[dict[str, Any]] = [{}]
+        if into == "url" and "env" in variables:
+            self._scopes[0]["env"] = {name: _made([(text, True)]) for name, text in variables["env"].items()}
 
-    def texts(self, body: Iterable[nodes.Node]) -> Iterator[str]:
+    def texts(self, body: Iterable[nodes.Node]) -> Iterator[Part]:
         for node in body:
             match node:
                 case nodes.Output():
                     for part in node.nodes:
                         if isinstance(part, nodes.TemplateData):
-                            yield self._into.literal(part.data)
+                            yield part.data, True
                         else:
-                            yield self._into.printed(show(self._value(part)), part)
+                            yield from _parts(self._value(part))
                 case nodes.If():
                     branches = (it.body for it in (node, *node.elif_) if is_true(self._value(it.test)))
                     yield from self.texts(next(branches, node.else_))
@@ -143,15 +162,14 @@ class _Filling:
                 case nodes.Assign():
                     self._set(node.target, self._value(node.node))
                 case nodes.AssignBlock():
-                    around, self._into = self._into, _Text()  # it is encoded where it is printed
-                    self._set(node.target, "".join(self.texts(node.body)))
-                    self._into = around
+                    made = _made(self.texts(node.body))
+                    self._set(node.target, made if self._into else str(made))
 
     def _set(self, target: Any, value: Any) -> None:
         around = (scope for scope in reversed(self._scopes) if scope.get(target.name, UNDEFINED) is not UNDEFINED)
         next(around, self._scopes[-1])[target.name] = value
 
-    def _loop(self, node: nodes.For) -> Iterator[str]:
+    def _loop(self, node: nodes.For) -> Iterator[Part]:
         names = [node.target] if isinstance(node.target, nodes.Name) else node.target.items  # type: ignore[attr-defined]
         rows = [*_rows(self._value(node.iter), len(names))]
         scope: dict[str, Any] = {}
@@ -173,14 +191,16 @@ class _Filling:
                 found = (scope[node.name] for scope in reversed(self._scopes) if node.name in scope)
                 return next((it for it in found if it is not UNDEFINED), self._variables.get(node.name, UNDEFINED))
             case nodes.Const():
-                return number(node.value) if type(node.value) in (int, float) else node.value
+                own = self._into and isinstance(node.value, str)
+                return _made([(node.value, True)]) if own else number(node.value) if type(node.value) in (int, float) else node.value
             case nodes.Getattr():
                 return member(value(node.node), node.attr)
             case nodes.Getitem():
                 return member(value(node.node), value(node.arg))
             case nodes.Filter():
+                given = [value(node.node), *map(value, node.args)]
                 try:
-                    return FILTERS[node.name](value(node.node), *map(value, node.args))
+                    return self._kept(FILTERS[node.name](*given), node.name, given)
                 except (TypeError, ValueError) as e:
                     words = "it takes other values" if "positional argument" in str(e) or isinstance(e, JSONDecodeError) else e
                     raise TypeError(f"`{node.name}`: {words}") from e
@@ -197,12 +217,33 @@ class _Filling:
                 branch = node.expr1 if is_true(value(node.test)) else node.expr2
                 return "" if branch is None else value(branch)
             case nodes.Concat():
-                return reduce(add, map(value, node.nodes), "")
+                return self._sum(map(value, node.nodes))
             case nodes.List():
                 return [value(item) for item in node.items]
             case nodes.Neg() | nodes.Pos():
                 return number(to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1))
-        return SIGNS[grammar.BINARY[type(node)]](value(node.left), value(node.right))
+        pair = value(node.left), value(node.right)
+        found = SIGNS[grammar.BINARY[type(node)]](*pair)
+        return self._sum(pair) if isinstance(found, str) else found
+
+    def _sum(self, values: Iterable[Any]) -> str:
+        """The text of values one behind the other."""
+        if not self._into:
+            return reduce(add, values, "")
+        return _made(part for it in values for part in _parts(it if isinstance(it, str | list | tuple) else to_string(it)))
+
+    def _kept(self, found: Any, name: str, given: Sequence[Any]) -> Any:
+        """What a filter gives, with what is known of whose text it is."""
+        if name == "join" and len(given) < 3 and self._into:
+            return _made(_parts(given[0], _parts(given[1]) if len(given) > 1 else ()))
+        if name == "urlencode" and self._into == "url":
+            return _made([(found, True)])
+        if isinstance(found, _Made) or name == "dump" or not _holds_made(given[0]):
+            return found
+        own = all(own for it in given if isinstance(it, str | list | tuple) for _, own in _parts(it))
+        if name == "load" and not own:
+            raise TypeError("it reads JSON that the template puts together: write `| dump` behind each value")
+        return _made([(found, own or None)]) if isinstance(found, str) else found
 
 
 def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
