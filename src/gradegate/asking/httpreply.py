@@ -266,7 +266,7 @@ def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
         text = render(written, variables)
         if _ONE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                return json.loads(text)
+                return json.loads(render(written, variables, into="json"))
         return text
 
     return _changed(template, fill)
