@@ -83,7 +83,16 @@ def test_a_template_may_encode_a_value_itself(text: str):
 
 @each(("template", "made"), table(__file__, "what_a_template_has_itself"))
 def test_what_a_template_has_itself_is_not_encoded(template, made):
-    given = {"x": '1&a="2', "list": ['a"', "&"], "numbers": [1, 2], "n": 1, "comma": ",", "none": None, "env": {"BASE": "v2/x"}}
+    given = {
+        "x": '1&a="2',
+        "list": ['a"', "&"],
+        "numbers": [1, 2],
+        "n": 1,
+        "comma": ",",
+        "dots": "..",
+        "none": None,
+        "env": {"BASE": "v2/x"},
+    }
     try:
         found = httpreply.address(template, {}, given) if "://" in template else httpreply.body(template, {}, given)[0].decode()
     except ValueError as e:

@@ -195,6 +195,7 @@ def _is_true(value: Any) -> bool:
 
 
 JSON, FORM, TEXT = "application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-8"
+_CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
@@ -211,8 +212,10 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
-    """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises TemplateError."""
+    """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
+    if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
+        raise ValueError("a variable makes a step of the path `.` or `..`, which would be another path")
     if not query:
         return filled
     return filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
@@ -263,7 +266,7 @@ def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
         text = render(written, variables)
         if _ONE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                return json.loads(text)
+                return json.loads(render(written, variables, into="json"))
         return text
 
     return _changed(template, fill)
