@@ -79,9 +79,10 @@ def mutations(path: Path, source: bytes) -> Iterator[Mutation]:
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that are run: no annotations, no decorators; nothing in an f-string, whose places Python 3.11 gets wrong."""
+    """Expressions that are run: no annotations, decorators and kinds of class; nothing in an f-string, whose places Python 3.11 gets wrong."""
+    left_out = {"annotation", "returns", "decorator_list", *(["keywords"] if isinstance(node, ast.ClassDef) else [])}
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(value, ast.JoinedStr):
+        if name in left_out or isinstance(value, ast.JoinedStr):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.expr) and not isinstance(child, ast.JoinedStr):
