@@ -137,21 +137,21 @@ class CaseReader(Struct, frozen=True):
         origin = Origin(file, getattr(test, "line", 0))
         given = keys.provider_output
         try:
-            at = Origin(file, document.line_of(test, ["provider"]))
+            at = Origin(file, document.line_of(test, ["provider"])) if keys.provider else origin
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=None if keys.threshold == "none" else keys.threshold,
-                scoring=self._scoring(keys.assert_scoring_function, test, file),
+                scoring=self._scoring(keys.assert_scoring_function, test, file) if keys.assert_scoring_function else "",
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
                 target=specs.targets(keys.provider, self.desk.source, at)[0] if keys.provider else None,
                 output=given if given is None or isinstance(given, str) else document.to_json(given),
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
-                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))),
+                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))) if keys.runs else None,
                 quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))) if keys.flaky else None,
                 origin=origin,
             )

@@ -170,6 +170,8 @@ class Budget:
 
     def spend(self, usage: Usage, ended: int = 1, model: Hashable = None) -> None:
         """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
+        if not (ended or usage.cost or usage.unpriced):
+            return  # of what sends no request
         with self._lock:
             self._in_flight[model] -= ended
             cost = exact(usage.cost)

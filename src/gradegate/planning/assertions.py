@@ -70,10 +70,11 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     try:
         if kind.scoring.share:
             check_share(f"`{spec.type}`", spec.threshold, spec.origin)
-        if spec.transform and kind.compares:
-            cure = "write it into `options` of the test"
-            raise ConfigError.at(f"`{spec.type}` compares unchanged answers: it takes no `transform`", spec.origin, cure)
-        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
+        if spec.transform:
+            if kind.compares:
+                cure = "write it into `options` of the test"
+                raise ConfigError.at(f"`{spec.type}` compares unchanged answers: it takes no `transform`", spec.origin, cure)
+            scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
     except ConfigError as e:
         errors.append(e)
     try:

@@ -106,12 +106,14 @@ class Binder(Struct, frozen=True):
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
+        if not kind.asks.models:
+            return NOTHING
         given = self.suite.given
         text = given.get("text") or given.get("*")
         if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
-        models = {need: self._model(need, spec, near, far) for need in kind.asks.models} or NOTHING
+        models = {need: self._model(need, spec, near, far) for need in kind.asks.models}
         for model in (it for it in models.values() if not (it.vectors or kind.asks.compares)):
             what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
             raise ConfigError.at(what, spec.origin, "name an embedding model")

@@ -171,7 +171,7 @@ def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
 
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
     """The mistake of each assertion whose grader is shown images and whose model takes none, or keys of messages that it does not take."""
-    for bound in (bound for binding in bindings for bound in binding.bounds):
+    for bound in (bound for binding in bindings for bound in binding.bounds if bound.models):
         models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
         shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
         for model in (model for model in models if shown and not model.sees):

@@ -51,7 +51,7 @@ class Names(Struct):
     def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
         for name, value in case.vars.items():
-            self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
+            self._look(f"the variable `{name}`", case.origin, _texts(value))
         for name, value in values.items():
             if not isinstance(value, str) or "{" not in value:
                 continue
@@ -70,16 +70,17 @@ class Names(Struct):
             self._fill(f"the request of `{target.name}`", target.origin, [*target.templates], values, _SENT)
         self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
         for assertion in _each(case.assertions):
-            grader = GRADERS.find(assertion.type.removeprefix("not-"))
-            read = grader is not None and "text" in grader.asks.models  # what is compared has no comments
-            self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values, compared=not read)
-            what = f"the `rubricPrompt` of `{assertion.type}`"
-            self._rubric(what, assertion.origin, assertion.rubric_prompt, values)
+            if texts := [text for text in _texts(assertion.value) if is_template(text)]:
+                grader = GRADERS.find(assertion.type.removeprefix("not-"))
+                read = grader is not None and "text" in grader.asks.models  # what is compared has no comments
+                self._fill(f"the value of `{assertion.type}`", assertion.origin, texts, values, compared=not read)
+            if assertion.rubric_prompt:
+                self._rubric(f"the `rubricPrompt` of `{assertion.type}`", assertion.origin, assertion.rubric_prompt, values)
 
     def _rubric(self, what: str, origin: Origin, written: Any, values: Mapping[str, Any]) -> None:
         """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
         if written:
-            self._fill(what, origin, [*_texts(written, nested=True)], values, built_in())
+            self._fill(what, origin, _texts(written, nested=True), values, built_in())
 
     def _fill(
         self,
@@ -113,7 +114,7 @@ class Names(Struct):
     def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
         try:
-            names = environment(texts)[0] if any("env" in text for text in texts) else ()
+            names = environment(texts)[0] if "env" in "".join(texts) else ()
         except TemplateError:
             return
         for name in sorted(filter(self.env.is_closed, names)):
@@ -156,10 +157,10 @@ def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
         yield from _each(assertion.members)
 
 
-def _texts(value: Any, nested: bool = False) -> Iterator[str]:
+def _texts(value: Any, nested: bool = False) -> list[str]:
     """The templates in a value; ``nested``: those in mappings too, which as values of assertions are data."""
-    if isinstance(value, str) and not isinstance(value, Verbatim):
-        yield value
-    elif isinstance(value, list | tuple) or (nested and isinstance(value, Mapping)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item, nested)
+    if isinstance(value, str):
+        return [] if isinstance(value, Verbatim) else [value]
+    if not isinstance(value, list | tuple) and not (nested and isinstance(value, Mapping)):
+        return []
+    return [text for item in (value.values() if isinstance(value, Mapping) else value) for text in _texts(item, nested)]

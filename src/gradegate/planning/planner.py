@@ -122,7 +122,7 @@ class Planner:
         bound = [(values, of, named(self._bind(case, values), of)) for values, of in zip(combinations, defined, strict=True)]
         asked = self.pairs.asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
-        self.mistakes += [mistake for provider, _ in asked for mistake in models.blind_target(case, provider)]
+        self.mistakes += [mistake for provider, _ in asked for mistake in models.blind_target(case, provider)] if case.turns else ()
         self.pairs.check_left(case, asked, targets)
         check_share("the test", case.threshold, case.origin)
         scripts.check_case(case)

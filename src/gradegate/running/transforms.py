@@ -76,6 +76,8 @@ def metadata(reply: Reply) -> dict[str, object]:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of the text is seen: blanks, signs that are never shown, and commands to a terminal."""
+    if text[:1].isascii() and text[:1].isalnum():
+        return False
     text = _COMMANDS.sub("", text)
     return not any(sign.isprintable() and not _UNSEEN.match(sign) for sign in dict.fromkeys(text))
 
