@@ -5,7 +5,7 @@ session of them; neither draws a seeded sample nor fails below a share, cosmic-r
 mutmut first runs the whole suite to learn which test calls which function. Either needs a selection like this one around it.
 
 Tests run in two steps, so that most changes are noticed in seconds: the folder that mirrors the changed module, then the
-plug-ins that the room serves and the tests of the whole command. Tests that start ``python -I`` see the installed
+plug-ins or the room that the room serves and the tests of the whole command. Tests that start ``python -I`` see the installed
 package, not the copy; they cannot notice a change.
 """
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src", "gradegate")
 DEFAULT = ("deciding", "grading")
 LEFT_OUT = shutil.ignore_patterns(".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out")
-PLUGINS = {"asking": "providers", "configs": "dialects", "grading": "graders", "reporting": "reports"}
+SERVED = {"asking": "providers", "configs": "dialects", "deciding": "running", "grading": "graders", "reporting": "reports"}
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
     "test_ci.py", "test_contributing.py", "test_demo.py", "test_house.py", "test_mutate.py", "test_registry.py",
@@ -132,9 +132,9 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
     room = module.relative_to(PACKAGE).parts[0]
-    near, plugins = Path("tests", room), Path("tests", PLUGINS.get(room, ""))
+    near, served = Path("tests", room), Path("tests", SERVED.get(room, ""))
     whole = [path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND]
-    far = [plugins, *whole] if room in PLUGINS else whole
+    far = [served, *whole] if room in SERVED else whole
     return [[str(path) for path in step] for step in ([near], far) if (ROOT / step[0]).exists()]
 
 
