@@ -190,7 +190,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=24, help="how many changes (default: 24)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
     parser.add_argument("--share", type=float, default=0.8, help="the least share to notice, 0 to 1 (default: 0.8)")
-    parser.add_argument("--limit", type=float, default=180, help="seconds for one run of tests (default: 180)")
+    parser.add_argument("--limit", type=float, default=400, help="seconds for one run of tests (default: 400)")
     return parser.parse_args()
 
 
