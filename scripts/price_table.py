@@ -26,7 +26,7 @@ VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 HEAD = """\
 # {package} {version}, {day}. Made from that package by `make generated`: do not edit.
 #
-# US dollars per million tokens: [input, output]. List prices on the day above, without discounts for caching, batches
+# US dollars per million tokens: input, then output. List prices on the day above, without discounts for caching, batches
 # or priority; where long prompts cost more, the price of short ones; where the hour matters, that of the dearest hour.
 # A model that is not here costs "unknown", never 0; `cost`, or `inputCost` and `outputCost` (US dollars per token), in
 # the provider's config set or override a price. A dated snapshot (NAME-20...) has the price of its model unless it is
@@ -45,7 +45,7 @@ def text(path: Path) -> str:
         kept = {name: rates for name, rates in fresh.items() if not _is_snapshot(name, rates, written | fresh)}
         written |= fresh
         lines += [f"# {(provider.pricing_urls or [provider.name])[0]}"] if kept else []
-        lines += [f"{name}: [{_plain(sent)}, {_plain(received)}]" for name, (sent, received) in kept.items()]
+        lines += [f"{name}: {_plain(sent)} {_plain(received)}" for name, (sent, received) in kept.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,7 @@ _struck: list[int] = []  # the signal that ended the command
 def script() -> NoReturn:
     """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # what else is installed has no say in how a config is read
     guard()
     try:
         code = main(sys.argv[1:])

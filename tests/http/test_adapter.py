@@ -1,4 +1,4 @@
-"""The undocumented parts of requests and urllib3 that asking/adapter.py leans on, each by its name.
+"""The undocumented parts of requests and urllib3 that http/adapter.py leans on, each by its name.
 
 An upgrade that changes one fails here first, and the message says which.
 """
@@ -54,6 +54,9 @@ def test_parts_that_are_called_by_name():
         (HTTPSConnectionPool, "ConnectionCls"),
         (HTTPAdapter, "init_poolmanager"),
         (HTTPAdapter, "proxy_manager_for"),
+        (HTTPAdapter, "get_connection_with_tls_context"),
+        (HTTPAdapter, "cert_verify"),
+        (HTTPAdapter, "request_url"),
         (HTTPConnection, "connect"),
         (HTTPSConnection, "connect"),
         (HTTPConnection, "request"),
@@ -64,8 +67,9 @@ def test_parts_that_are_called_by_name():
         (requests.utils, "get_environ_proxies"),
     ]:
         assert hasattr(owner, name), f"{owner} has no `{name}` any more"
-    taken = set(inspect.signature(HTTPAdapter.send).parameters)
-    assert {"stream", "timeout", "verify", "proxies"} <= taken, "HTTPAdapter.send takes other parameters"
+    taken = set(inspect.signature(HTTPConnectionPool.urlopen).parameters)
+    asked = {"retries", "redirect", "assert_same_host", "timeout", "preload_content", "decode_content"}
+    assert asked <= taken, "HTTPConnectionPool.urlopen takes other parameters"
 
 
 class Packets:

@@ -199,7 +199,8 @@ def price(model: str) -> tuple[float, float] | None:
     """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
     known = table("asking", "prices.yaml")
     name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
-    return (known[name][0] / 1e6, known[name][1] / 1e6) if name else None
+    read, wrote = map(float, known[name].split()) if name else (0.0, 0.0)
+    return (read / 1e6, wrote / 1e6) if name else None
 
 
 def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:

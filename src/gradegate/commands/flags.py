@@ -14,6 +14,8 @@ from gradegate.files.document import table
 from gradegate.options import PLANNING, RUNNING, SWITCH, Option
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS, Settings
 
+_NAMES = frozenset(option.name for option in OPTIONS if option.flags)
+
 
 def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
     """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": names, number of values as argparse has it, and why."""
@@ -49,8 +51,7 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
 
 def _help(option: Option) -> str:
     """What an option does, in the words of the command line: other options by their flags."""
-    flags = {it.name for it in OPTIONS if it.flags} - set(option.kind.choices)
-    text = re.sub(r"`([a-z-]+)`", lambda it: f"--{it[1]}" if it[1] in flags else it[0], option.help)
+    text = re.sub(r"`([a-z-]+)`", lambda it: f"--{it[1]}" if it[1] in _NAMES.difference(option.kind.choices) else it[0], option.help)
     default = option.otherwise or (option.shown_default if option.kind is not SWITCH else "")
     parts = [text, "repeat" if option.kind.gather else "", f"default {default}" if default else ""]
     return "; ".join(filter(None, parts)).replace("%", "%%")

@@ -21,8 +21,9 @@ def run(args: argparse.Namespace) -> int:
 def schema(of: str) -> str:
     """JSON Schema of a config or of results.json, as text."""
     from gradegate.planning.schema import config_schema
+    from gradegate.results.mapping import model_of
     from gradegate.results.shape import Results
 
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    written = draft | Results.model_json_schema(mode="serialization") if of == "results" else config_schema()
+    written = draft | model_of(Results).model_json_schema(mode="serialization") if of == "results" else config_schema()
     return json.dumps(written, indent=2 if of == "results" else 1) + "\n"

@@ -29,7 +29,7 @@ from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOpt
 class ImageKeys(BaseModel):
     """An image among documents."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     image: str
 
@@ -41,7 +41,7 @@ def _listed(value: Any) -> Any:
 class TurnKeys(BaseModel):
     """One turn as written."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     place: ClassVar = "turn"  # as wrongkeys.py calls it
 
     role: Literal["user", "assistant"]
@@ -51,7 +51,7 @@ class TurnKeys(BaseModel):
     tool_calls: list[dict[str, Any]] | None = None
 
 
-_TURNS = TypeAdapter(list[TurnKeys])
+_TURNS = TypeAdapter(list[TurnKeys], config=ConfigDict(defer_build=True))
 
 
 def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:

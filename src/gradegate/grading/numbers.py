@@ -55,7 +55,7 @@ Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "
 class Bounds(BaseModel):
     """``{min: N, max: N}``, either or both; both are inclusive."""
 
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, defer_build=True)
 
     min: Annotated[int, Field(ge=0)] | None = None
     max: Annotated[int, Field(ge=0)] | None = None

@@ -8,7 +8,6 @@ options or of the environment: these may be secrets, which not every job has.
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
@@ -59,12 +58,13 @@ class Ordinals:
     """Tells equal things apart by the order in which they come, from 0."""
 
     def __init__(self) -> None:
-        self._seen: Counter[Hashable] = Counter()
+        self._seen: dict[Hashable, int] = {}
 
     def next(self, thing: Hashable) -> int:
         """How many of its like came before."""
-        self._seen[thing] += 1
-        return self._seen[thing] - 1
+        number = self._seen.get(thing, 0)
+        self._seen[thing] = number + 1
+        return number
 
 
 class Call(Struct, frozen=True):

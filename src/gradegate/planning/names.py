@@ -45,13 +45,15 @@ class Names(Struct):
     given: frozenset[str] = frozenset()  # by the command line
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
     places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = {}
+    known: dict[tuple[Any, ...], tuple[_Place, frozenset[str]]] = {}  # by templates and the names of variables
     left: dict[Note, None] = {}  # in the order of the tests, each once
     closed: dict[Mistake, None] = {}  # variables of the environment that texts may not show
 
     def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
         for name, value in case.vars.items():
-            self._look(f"the variable `{name}`", case.origin, _texts(value))
+            if not isinstance(value, str) or "{" in value:
+                self._look(f"the variable `{name}`", case.origin, _texts(value))
         for name, value in values.items():
             if not isinstance(value, str) or "{" not in value:
                 continue
@@ -59,15 +61,17 @@ class Names(Struct):
                 for other in sorted(unknown(value, values)):
                     text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                     self.left[Note(text, case.origin)] = None
-        for prompt in prompts if not case.recorded and not case.turns else ():
+        recorded = case.recorded
+        for prompt in prompts if not recorded and not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
             if is_unchanged(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.left[Note(text, prompt.origin)] = None
             else:
                 self._fill("the prompt", prompt.origin, [source], values)
-        for target in targets if not case.recorded else ():
-            self._fill(f"the request of `{target.name}`", target.origin, [*target.templates], values, _SENT)
+        for target in targets if not recorded else ():
+            if texts := [*target.templates]:
+                self._fill(f"the request of `{target.name}`", target.origin, texts, values, _SENT)
         self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
         for assertion in _each(case.assertions):
             if texts := [text for text in _texts(assertion.value) if is_template(text)]:
@@ -91,8 +95,22 @@ class Names(Struct):
         added: frozenset[str] = frozenset(),
         compared: bool = False,
     ) -> None:
+        # Cases with the same variables lack the same ones.
+        asked = what, origin, tuple(texts), tuple(values)
+        if asked not in self.known:
+            self.known[asked] = self._place(what, origin, texts, values, added, compared)
+        place, without = self.known[asked]
+        place.times += 1
+        for name in without:
+            place.without[name] = place.without.get(name, 0) + 1
+
+    def _place(
+        self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any], added: frozenset[str], compared: bool
+    ) -> tuple[_Place, frozenset[str]]:
+        """Where templates stand, and the variables that they ask for and these values lack."""
+        nowhere = _Place(what, origin), frozenset[str]()
         if not any(map(is_template, texts)):
-            return
+            return nowhere
         if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
         blank = {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values} if added is _SENT else ()
@@ -102,14 +120,12 @@ class Names(Struct):
         try:
             asked = frozenset().union(*(needs(text, comments=compared or added is _SENT) for text in texts))
         except TemplateError:
-            return  # said where it is filled in
+            return nowhere  # said where it is filled in
         if not asked:
-            return
+            return nowhere
         key = what, origin, tuple(texts)
         place = self.places.get(key) or self.places.setdefault(key, _Place(what, origin, added))
-        place.times += 1
-        for name in asked - _ALWAYS - added - values.keys():
-            place.without[name] = place.without.get(name, 0) + 1
+        return place, asked - _ALWAYS - added - values.keys()
 
     def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""

@@ -70,7 +70,7 @@ class Size(Struct):
 
 
 def _grades(case: Case) -> int:
-    return sum(1 + len(assertion.members) for assertion in case.assertions)
+    return len(case.assertions) + sum([len(assertion.members) for assertion in case.assertions])
 
 
 def _too_large(what: str, origin: Origin) -> TooLarge:

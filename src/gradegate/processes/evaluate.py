@@ -5,8 +5,6 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,12 +124,12 @@ def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
     return said["value"]
 
 
-@contextmanager
-def charged() -> Iterator[None]:
+class Charged:
     """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
-    GENERAL.check()
-    started = time.thread_time()
-    try:
-        yield
-    finally:
-        GENERAL.charge(time.thread_time() - started)
+
+    def __enter__(self) -> None:
+        GENERAL.check()
+        self._started = time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        GENERAL.charge(time.thread_time() - self._started)

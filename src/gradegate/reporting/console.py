@@ -94,7 +94,8 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                 if isinstance(steps := grade.evidence.get("steps"), list) and all(isinstance(step, str) for step in steps):
                     yield Line(f"STEPS  {wording.name(row)}  {one_line(grade.assertion.type, 80)}")
                     yield from (Line(f"  {visible(step)}") for step in steps)
-        findings = {effect: found if view.passed else merged(found) for effect, found in sort(decision).items()}
+        effects = sort(decision)
+        findings = {effect: found if view.passed else merged(found) for effect, found in effects.items()}
         if view.passed:
             passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
             yield from (Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper()) for row in passed)
@@ -103,6 +104,8 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
             title, tone = _headed(effect)
             yield from _evidence("FAILED" if effect is Effect.BLOCKS else title, tone, found, view)
         yield from _about(decision)
+        if len(blocks := [finding.row for finding in effects[Effect.BLOCKS]]) > 1:
+            yield Line(f"blocked by {_names(blocks, _NAMES, 40)}: the list is above")
         yield Line(f"{wording.tally(decision)}.")
     yield from _last(decision, view, written)
 
@@ -230,9 +233,6 @@ def _about(decision: Decision) -> Iterator[Line]:
         head = f"rule {wording.titled(result.rule, several)} ({wording.weight(result.rule)}): {wording.verdict(result)}"
         tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
         yield Line(f"; {wording.measured(result)}; required: {wording.required(result)}", tone, head)
-    blocks = sort(decision)[Effect.BLOCKS]
-    if len(blocks) > 1:
-        yield Line(f"blocked by {_names([finding.row for finding in blocks], _NAMES, 40)}: the list is above")
 
 
 def _gravity(result: RuleResult) -> int:

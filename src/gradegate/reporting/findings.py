@@ -96,13 +96,14 @@ def _known(row: Row) -> bool:
 
 def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
     """The rows that reports list, with their places: of the runs of a case one that shows what they came to."""
-    places = {id(row): place for place, row in enumerate(rows)}
+    first = 0
     for case in runs_of(rows):
-        row = next((it for it in case if it.outcome is it.verdict), case[0])
+        at = next((at for at, it in enumerate(case) if it.outcome is it.verdict), 0)
+        row = case[at]
         if row.verdict:
-            yield places[id(row)], replace(row, outcome=row.verdict, reason="; ".join(filter(None, [row.ran, row.reason])), repeat=0)
-        else:
-            yield places[id(row)], row
+            row = replace(row, outcome=row.verdict, reason="; ".join(filter(None, [row.ran, row.reason])), repeat=0)
+        yield first + at, row
+        first += len(case)
 
 
 def doubted(decision: Decision) -> list[Rule]:

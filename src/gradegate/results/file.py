@@ -17,7 +17,7 @@ from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HIST
 from gradegate.files.plain_files import UnusableError, regular
 from gradegate.files.validation import first_wrong
 from gradegate.results.earlier_run import Baseline, together
-from gradegate.results.mapping import value, written
+from gradegate.results.mapping import model_of, value, written
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
 from gradegate.structs import replace
 from gradegate.values.account import GradeRecord, Made, PastRun, Records
@@ -43,7 +43,7 @@ def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
 def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
     """The same of its content; ``name`` is for messages."""
     try:
-        results = Results.model_validate_json(content)
+        results = model_of(Results).model_validate_json(content)
     except ValidationError as e:
         cure = "write it with `gradegate run -o results.json`"
         if e.errors(include_url=False)[0]["loc"] == ("version",):
@@ -69,10 +69,10 @@ def read_baseline(path: Path) -> Baseline:
         with regular(path, MAX_BASELINE) as file:
             start = file.readline(MAX_FILE)
             if start.rstrip().endswith(_HEAD_END):
-                return _baseline(_Base.model_validate_json(start + _LAST), _lines(file))
+                return _baseline(model_of(_Base).model_validate_json(start + _LAST), _lines(file))
             if os.fstat(file.fileno()).st_size > MAX_FILE:
                 raise UnusableError(f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it")
-            head = _Base.model_validate_json(start + file.read(MAX_FILE))
+            head = model_of(_Base).model_validate_json(start + file.read(MAX_FILE))
             return _baseline(head, head.cases)
     except ValidationError as e:
         raise UnusableError(f"it is not a results.json of this version: {first_wrong(e)}") from e
@@ -82,7 +82,7 @@ def _lines(file: BufferedReader) -> Iterator[_Answer]:
     while line := file.readline(MAX_FILE).strip():
         if line == _LAST:
             return
-        yield _Answer.model_validate_json(line.removesuffix(b","))
+        yield model_of(_Answer).model_validate_json(line.removesuffix(b","))
     raise UnusableError("it breaks off")
 
 
@@ -104,7 +104,7 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
     return Baseline(answers, made.commit, made.started, models, head.confirm.mode if head.confirm else "")
 
 
-class _Run(BaseModel, strict=True, extra="forbid", frozen=True):
+class _Run(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=True):
     at: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), Shared]
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]
     model: Annotated[str, Field(max_length=300), Shared]
@@ -113,7 +113,7 @@ class _Run(BaseModel, strict=True, extra="forbid", frozen=True):
     request: Annotated[str, Field(pattern=r"^[0-9a-f]{0,64}$"), Shared]
 
 
-class _Line(BaseModel, strict=True, extra="forbid", frozen=True):
+class _Line(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=True):
     """A line of the history: a grade. Nothing in it is a text of an answer or a reason."""
 
     v: Version

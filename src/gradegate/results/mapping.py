@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct, json, structs
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from gradegate.errors import Origin
 from gradegate.structs import names
@@ -20,7 +20,7 @@ from gradegate.values.result import Outcome
 from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", bound="Part")
 Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of an attribute, how its key is got, what is made of that
 SELF = ""
 # Of a key, by that of its field; ``keys_of`` adds the shapes.
@@ -31,10 +31,10 @@ _LARGE = 10**300  # longer integers are not numbers to most readers, and Python 
 
 def plain(value: Any, depth: int = 40) -> Any:
     """Any value as data that every JSON reader accepts; NaN, infinities and anything unknown become text."""
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return encodable(value)
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, int):
         return int(value) if -_LARGE < value < _LARGE else hex(value)
     if isinstance(value, float):
@@ -43,7 +43,7 @@ def plain(value: Any, depth: int = 40) -> Any:
         return value.decode("utf-8", "backslashreplace")
     if depth == 0:
         return "…"
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # of which the first costs nothing
         return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, Iterable):
         return [plain(item, depth - 1) for item in value]
@@ -70,17 +70,39 @@ class At(Struct, frozen=True):
     into: str | None = SELF  # another attribute that is read; None: it is not read
 
 
-def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[M]], type[M]]:
+class Part:
+    """An object of results.json: its annotations are its keys. pydantic makes a model of it where it is read or published."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        return handler.generate_schema(model_of(cls))  # type: ignore[arg-type]  # a class can be hashed
+
+
+@cache
+def model_of(shape: type[Part]) -> Any:
+    """The model of pydantic's that reads such an object."""
+    given = {key: vars(kind).get(key, ...) for kind in reversed(shape.__mro__) for key in vars(kind).get("__annotations__", ())}
+    keys: dict[str, Any] = {key: (hint, given[key]) for key, hint in _hints(shape).items()}
+    config = ConfigDict(frozen=True, allow_inf_nan=False)
+    return create_model(shape.__name__, __config__=config, __doc__=shape.__doc__, __module__=shape.__module__, **keys)
+
+
+def _hints(shape: type) -> dict[str, Any]:
+    """The keys of a shape with what they hold."""
+    hints = get_type_hints(shape, include_extras=True)
+    return {key: hints[key] for key in getattr(shape, "model_fields", hints)}
+
+
+def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[P]], type[P]]:
     """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
 
     A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one.
     Keys that joined ``later`` may be missing from a file, and are then as the field is by default.
     """
 
-    def complete(shape: type[M]) -> type[M]:
-        own = get_type_hints(shape, include_extras=True)
+    def complete(shape: type[P]) -> type[P]:
+        own = _hints(shape)
         passed = {*without.split(), *own, inside}.union(filter(None, (_at(key, hint).path for key, hint in own.items())))
-        keys: dict[str, Any] = {}
         for part, before in ((kind, ""), *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ())):
             hints = get_type_hints(part, include_extras=True)
             for field in structs.fields(part):
@@ -88,11 +110,12 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") ->
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
                     default = ... if field.name not in later.split() else {} if field.default is NODEFAULT else field.default
-                    at = At(before + field.name, bytes.hex if hint is bytes or bytes in get_args(hint) else None)
-                    keys[field.name] = Annotated[_key_type(hint), at], Field(default, description=about)
-        made = create_model(shape.__name__, __base__=shape, __module__=shape.__module__, __doc__=shape.__doc__, **keys)
-        _TYPES[kind] = made
-        return made
+                    made, written = _key_type(hint), bytes.hex if hint is bytes or bytes in get_args(hint) else None
+                    at = At(before + field.name, written)
+                    shape.__annotations__[field.name] = Annotated[made, at] if before or written else made  # few: it is slow
+                    setattr(shape, field.name, Field(default, description=about))
+        _TYPES[kind] = shape
+        return shape
 
     return complete
 
@@ -113,7 +136,7 @@ def _at(key: str, hint: Any) -> At:
     return found[0] if found else At(key)
 
 
-def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
+def line(shape: type, value: Any, **given: Any) -> dict[str, Any]:
     """The object that ``shape`` describes, of a value. ``given`` are the keys that the value does not have."""
     keys, get, writes = _writers(shape)
     content = dict(zip(keys, get(value), strict=False))
@@ -123,10 +146,10 @@ def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
 
 
 @cache
-def _writers(shape: type[BaseModel]) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
+def _writers(shape: type) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
     """The keys of a shape, what gets all that they hold at once, and what is made of some: of that, or of the whole value."""
-    hints = get_type_hints(shape, include_extras=True)
-    places = {key: at for key in shape.model_fields if (at := _at(key, hints[key])).path is not None}
+    hints = _hints(shape)
+    places = {key: at for key, hint in hints.items() if (at := _at(key, hint)).path is not None}
     writes = [(key, at.write or _dump(hints[key]), not at.path) for key, at in places.items()]
     get = attrgetter(*(at.path or "__class__" for at in places.values()), "__class__")  # of several names it gives a tuple
     return places, get, [(key, write or _getter(SELF), whole) for key, write, whole in writes if write or whole]
@@ -141,7 +164,7 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
     if get_origin(hint) is Annotated:
         return _dump(get_args(hint)[0])
     kind = next(kind for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint]) if kind is not types.NoneType)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+    if isinstance(kind, type) and issubclass(kind, Part | BaseModel):
         return lambda value: None if value is None else line(kind, value)
     if get_origin(kind) is list and (item := _dump(get_args(kind)[0])):
         return lambda values: [item(value) for value in values]
@@ -172,27 +195,26 @@ def _encodable(content: Any) -> Any:
     return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
 
 
-def value(kind: type[T], said: BaseModel) -> T:
+def value(kind: type[T], said: BaseModel | Part) -> T:
     """The value that an object was written from. What the shape does not keep is as the value has it by default."""
     return _made(kind, _readers(kind, type(said)), said)  # type: ignore[arg-type,no-any-return]  # a class can be hashed
 
 
 @cache
-def _readers(kind: type, shape: type[BaseModel]) -> tuple[Reader, ...]:
+def _readers(kind: type, shape: type) -> tuple[Reader, ...]:
     return tuple(_fields_read(kind, dict(_leaves(shape, "")), ""))
 
 
-def _leaves(shape: type[BaseModel], above: str) -> Iterator[tuple[str, tuple[Callable[[Any], Any], At]]]:
+def _leaves(shape: type, above: str) -> Iterator[tuple[str, tuple[Callable[[Any], Any], At]]]:
     """The keys of a shape by the attributes that they are read into; objects that stand for the value itself are opened."""
-    hints = get_type_hints(shape, include_extras=True)
-    for key in shape.model_fields:
-        at = _at(key, hints[key])
+    for key, hint in _hints(shape).items():
+        at = _at(key, hint)
         if at.path is None or at.into is None:
             continue
         if target := at.into or at.path:
             yield target, (attrgetter(above + key), at)
         else:
-            yield from _leaves(get_args(hints[key])[0], f"{above}{key}.")
+            yield from _leaves(get_args(hint)[0], f"{above}{key}.")
 
 
 def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str) -> Iterator[Reader]:
@@ -204,7 +226,7 @@ def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At
             yield name, _getter(SELF), partial(_made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}.")))
 
 
-def _made(kind: Any, readers: Iterable[Reader], said: BaseModel) -> Any:
+def _made(kind: Any, readers: Iterable[Reader], said: BaseModel | Part) -> Any:
     return kind(**{name: load(get(said)) for name, get, load in readers})
 
 

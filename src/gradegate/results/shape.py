@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from gradegate.errors import Origin
-from gradegate.results.mapping import SELF, At, encodable, finite, keys_of, line, plain, value
+from gradegate.results.mapping import SELF, At, Part, encodable, finite, keys_of, line, plain, value
 from gradegate.structs import names
 from gradegate.values import account
 from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
@@ -45,12 +45,6 @@ _OF_RULES = (
     "max_cost_increase max_latency_increase cost latency within_noise cases failing_before slack unchanged one_broken three_broken "
     "five_points"
 )
-
-
-class Part(BaseModel):
-    """An object of results.json."""
-
-    model_config = ConfigDict(defer_build=True, frozen=True, allow_inf_nan=False)
 
 
 @keys_of(Origin)

@@ -175,7 +175,7 @@ class Histories:
                 past = PastRun(run.made.started[:10], run.made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
                 before = records[own].runs if own in records else ()
                 records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, past)))
-        return history_lines(records)
+        yield from history_lines(records)
 
     def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
         """The grades with an identity, and what they are of."""

@@ -41,7 +41,7 @@ def _answered(output: str) -> str:
 class Label(BaseModel):
     """One line: whether ``output``, as an answer to the case with that description and those variables, passes."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     description: str | None = None  # None where the line tells the case by its variables alone
     assertion: str

@@ -79,6 +79,7 @@ class Session(Struct, frozen=True):
         """Ask. What code of the repository started is over before anything is written."""
         self.prepared.client.replies = replies = remembered(self.settings)
         gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
+        gc.set_threshold(50_000)  # so do the answers: few of the objects that a run makes are garbage
         gc.enable()
         try:
             return ask()

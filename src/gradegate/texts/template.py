@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import nodes
 
 from gradegate.files.bounds import MAX_SOURCE, MAX_TOKENS
-from gradegate.processes.evaluate import Exceeded, Refused, Spent, charged, evaluate
+from gradegate.processes.evaluate import Charged, Exceeded, Refused, Spent, evaluate
 from gradegate.texts import chat, engine
 from gradegate.texts.engine import TemplateError
 from gradegate.texts.values import printed, prints_json, show
@@ -57,7 +57,7 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False, into: 
         if read.fill is None:
             as_json = [name for name, value in given.items() if prints_json(value)]
             return str(evaluate("gradegate.texts.engine:fill", source, given, as_json, into))
-        with charged():
+        with Charged():
             return read.fill(given, into)
     except (Exceeded, Refused) as e:
         raise TemplateError(str(e)) from e
@@ -78,7 +78,7 @@ def _read(source: str, ours: bool = False) -> _Read:
 def _looked_at(source: str, ours: bool) -> _Read:
     fill, asked = None, list[Iterable[str]]()
     try:
-        with charged():
+        with Charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
             if tree is not None and (ours or is_plain(tree)):
                 asked, fill = [*engine.asked_by(tree)], partial(engine.generate, tree)
@@ -235,5 +235,5 @@ def asked_by(text: str) -> list[str]:
     """The names that a text asks for as promptfoo finds them; a long one is looked at in the worker. Raises Exceeded."""
     if len(text) > _FEW:
         return list(evaluate("gradegate.texts.engine:mentioned", text))
-    with charged():
+    with Charged():
         return engine.mentioned(text)

@@ -88,7 +88,7 @@ class Again:
 
 
 # fmt: off
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Settings:
     """Options of one run; None and empty mean "as the config says". An entry is a field, and a field an option of both doors."""
 

@@ -198,7 +198,7 @@ class Case(Struct, frozen=True):
     @property
     def recorded(self) -> bool:
         """Whether the case brings what is graded, so that no target is asked."""
-        return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
+        return self.output is not None or (bool(self.turns) and any(turn.role == "assistant" for turn in self.turns))
 
 
 class Select(Struct, frozen=True):
