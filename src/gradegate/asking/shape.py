@@ -31,7 +31,7 @@ _MEANT = {_plain(word): meant for meant, words in WORDS.items() for word in word
 
 def ended(word: str) -> str:
     """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
-    return _MEANT.get(_plain(word), word.strip().lower())
+    return _MEANT.get(word) or _MEANT.get(_plain(word), word.strip().lower())
 
 
 JsonObject = Mapping[str, Any]

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
+from yaml.events import AliasEvent, DocumentStartEvent, MappingEndEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.bounds import MAX_ALIASED, MAX_VALUES, READ
@@ -150,14 +151,14 @@ class _Reader:
     def document(self) -> Any:
         self._events: Iterator[Any] = iter(_PARSER(self._text).get_event, None)
         for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, DocumentStartEvent):
                 break
         else:
             return None
         value, _ = self._value(next(self._events), 0)
         READ.add_values(self._count)
         for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, DocumentStartEvent):
                 raise self._error("the file holds more than one YAML document", event, "keep one document to a file")
         if self.mistakes:
             raise ConfigError(*self.mistakes)
@@ -168,9 +169,9 @@ class _Reader:
         self._count += 1
         if self._count > self._most:
             READ.add_values(self._count)  # which says that it is too much
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, ScalarEvent):
             value, size = self._scalar(event), 1 + len(event.value) // 128
-        elif isinstance(event, yaml.AliasEvent):
+        elif isinstance(event, AliasEvent):
             if event.anchor not in self._anchors:
                 cure = f"define &{event.anchor} first, or put it in quotes if it is text"
                 raise self._error(f"the alias *{event.anchor} has no anchor above it", event, cure)
@@ -183,7 +184,7 @@ class _Reader:
             raise self._strange_tag(event)
         elif depth >= MAX_DEPTH:
             raise self._error(f"nested deeper than {MAX_DEPTH} levels", event, "flatten it")
-        elif isinstance(event, yaml.SequenceStartEvent):
+        elif isinstance(event, SequenceStartEvent):
             value, size = self._sequence(event, depth)
         else:
             value, size = self._mapping(event, depth)
@@ -208,7 +209,7 @@ class _Reader:
     def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
         items, total, lines = Seq(start.start_mark.line + 1), 1, []
         for event in self._events:
-            if isinstance(event, yaml.SequenceEndEvent):
+            if isinstance(event, SequenceEndEvent):
                 break
             value, size = self._value(event, depth + 1)
             items.append(value)
@@ -222,10 +223,10 @@ class _Reader:
     def _mapping(self, start: Any, depth: int) -> tuple[Map, int]:
         mapping, lines, merged, total = Map(start.start_mark.line + 1), [], [], 1
         for event in self._events:
-            if isinstance(event, yaml.MappingEndEvent):
+            if isinstance(event, MappingEndEvent):
                 break
             line = event.start_mark.line + 1
-            if not isinstance(event, yaml.ScalarEvent):
+            if not isinstance(event, ScalarEvent):
                 cure = "if it is a template, put it in quotes: '{{ name }}'"
                 raise self._error("a key must be text, and is a list or a mapping", event, cure)
             key = self._keys.setdefault(event.value, event.value)

@@ -209,20 +209,20 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
     deciding = [grade for grade in outer if grade.counts] or outer
     mean = _mean(deciding)
     score = None if mean is None else float(mean)
-    outcomes = {grade.outcome for grade in deciding}
+    outcomes = [grade.outcome for grade in deciding]
+    errored = Outcome.ERROR if Outcome.ERROR in outcomes else Outcome.PASS
     if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        strange, errored = next(filter(None, map(strangeness, deciding)), ""), Outcome.ERROR in outcomes
-        if strange:
+        if strange := next(filter(None, map(strangeness, deciding)), ""):
             return Conclusion(Outcome.ERROR, score, strange)
         best = _mean(deciding, errors_score=1.0)
         if best is not None and not reached(best, threshold):
             shown, least = scores(float(best if mean is None else mean), threshold)
-            at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give" if errored else ""
+            at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
+            at_most = "" if errored is Outcome.PASS else at_most
             why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
             return Conclusion(Outcome.FAIL, score, why)
-        return Conclusion(Outcome.ERROR if errored else Outcome.PASS, score)
-    worst = next((outcome for outcome in (Outcome.FAIL, Outcome.ERROR) if outcome in outcomes), Outcome.PASS)
-    return Conclusion(worst, score)
+        return Conclusion(errored, score)
+    return Conclusion(Outcome.FAIL if Outcome.FAIL in outcomes else errored, score)
 
 
 def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:

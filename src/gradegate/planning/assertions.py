@@ -200,14 +200,14 @@ def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: S
         cure = "remove it; a limit is `threshold`" if limit is None else f"write `threshold: {limit:g}` in its place"
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
     value = spec.value
-    if not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
+    if type(value) is str or not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
         try:
             value = render_values(value, subject.variables)
         except TemplateError as e:
             what = f"the value of `{spec.type}` cannot be filled in: {e}"
             raise ConfigError.at(what, spec.origin, "correct the template") from e
     parts = value if isinstance(value, list) and value else [value]
-    empty = any(part in ([], {}) or (isinstance(part, str) and not part.strip()) for part in parts)
+    empty = any(not part.strip() if isinstance(part, str) else part in ([], {}) for part in parts)
     if empty and (spec.value != "" or not kind.written.empty_value):
         what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if value != spec.value else "")
         raise ConfigError.at(what, spec.origin, "say what to compare or judge with")

@@ -149,7 +149,7 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
             binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]
         # 1 and 1.0 are one limit, and one weight: whether it is written out or a default makes no difference.
-        limit, weight = (int(it) if isinstance(it, float) and it.is_integer() else it for it in (held.limit, held.weight))
+        limit, weight = [int(it) if isinstance(it, float) and it.is_integer() else it for it in (held.limit, held.weight)]
         asked = [held.type, held.value, limit, weight, held.options]
         return replace(binding, asserted=replace(asserted, key=key, definition=digest([of.hex(), *asked, *rest])))
 

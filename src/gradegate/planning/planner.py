@@ -47,6 +47,7 @@ class Planner:
         self.variables = Variables(self.binder.workspace, self.binder.folder, self.env, prompt)
         self.pairs = Pairs(suite, self.binder, recorded, self.mistakes)
         self.prompts = Prompts(self.env, self.mistakes)
+        self.asked: object = None  # targets with prompts, of the last case
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         asked = self.settings
@@ -126,12 +127,13 @@ class Planner:
         self.pairs.check_left(case, asked, targets)
         check_share("the test", case.threshold, case.origin)
         scripts.check_case(case)
-        # A request that is a template of the config may do without a prompt where the config names none.
-        shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
-        targeted = dict.fromkeys(provider for provider, _ in asked)
+        if asked is not self.asked:  # of most cases it is the same
+            # A request that is a template of the config may do without a prompt where the config names none.
+            self.shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
+            self.asked, self.targeted = asked, dict.fromkeys(provider for provider, _ in asked)
         for values, of, assertions in bound:
-            self.mistakes += models.untooled(assertions, targeted)
-            self.names.see(case, values, shown, targeted)
+            self.mistakes += models.untooled(assertions, self.targeted)
+            self.names.see(case, values, self.shown, self.targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self.prompts.text(case, prompt, provider, values), self.prompts.render(case, prompt, values)

@@ -142,7 +142,8 @@ def line(shape: type, value: Any, **given: Any) -> dict[str, Any]:
     content = dict(zip(keys, get(value), strict=False))
     for key, write, whole in writes:
         content[key] = write(value if whole else content[key])
-    return content | given
+    content.update(given)
+    return content
 
 
 @cache

@@ -183,10 +183,12 @@ def with_powers(plan: Plan) -> Plan:
     answers: dict[str, list[_Planned]] = {}
     for (index, repeat), base in zip(places, bases, strict=True):
         job, ids = plan.jobs[index], histories.of((index, repeat))
-        # A history counts if the grader is still the model of its newest run.
-        runs = {position: it.runs for position, id_ in ids.items() if (it := histories.records.get(id_)) and it.runs}
-        again = {id(bound): histories.prior(job, at, ids[at], runs[at][-1].model) if at in runs else None for at, bound in askable.of(job)}
-        known = {bound: fails(prior) if prior else None for bound, prior in again.items()}
+        known: dict[int, float | None] = {}
+        for at, bound in askable.of(job):
+            past = histories.records.get(ids[at]) if at in ids else None
+            # A history counts if the grader is still the model of its newest run.
+            prior = histories.prior(job, at, ids[at], past.runs[-1].model) if past and past.runs else None
+            known[id(bound)] = fails(prior) if prior else None
         answers.setdefault(job.suite, []).append(_Planned(job, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
     # The share of runs that fail on the base; of a case without runs, its answer is one.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
@@ -68,10 +69,9 @@ def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]
             return grades
         return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
-    tasks = [partial(graded, binding) for binding in job.assertions]
-    asking = sum(map(asks, job.assertions))
-    grades = gather(tasks) if asking > 1 else [task() for task in tasks]
-    return tuple(grade for several in grades for grade in several)
+    at_once = sum(map(asks, job.assertions)) > 1
+    grades = gather([partial(graded, binding) for binding in job.assertions]) if at_once else map(graded, job.assertions)
+    return tuple(chain.from_iterable(grades))
 
 
 def _judge(bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str, ask: int = 0) -> Judge:

@@ -34,11 +34,10 @@ def progress(total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: b
             with lock:
                 done += 1
                 usage = reduce(add, (grade.usage for grade in row.grades), usage + row.usage)
-                spent, now = cost(usage), time.monotonic()
                 if bar is not None:
-                    bar.update(task, completed=done, spent=spent)
-                elif now - last >= EVERY:
-                    last = now
+                    bar.update(task, completed=done, spent=cost(usage))
+                elif (now := time.monotonic()) - last >= EVERY:
+                    last, spent = now, cost(usage)
                     so_far = f", {spent} so far" if spent else ""
                     print(f"{done:,} of {many(total, 'answer')} graded{so_far}", file=sys.stderr, flush=True)
 

@@ -59,6 +59,14 @@ def parse(source: str) -> nodes.Template:
         raise _error(e) from e
 
 
+def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
+    """The texts and the names (True) of a template that is made of nothing else; none of any other."""
+    parts = [part for node in tree.body for part in getattr(node, "nodes", [node])]
+    if not all(isinstance(part, nodes.TemplateData | nodes.Name) for part in parts):
+        return ()
+    return tuple((part.name, True) if isinstance(part, nodes.Name) else (part.data, False) for part in parts)
+
+
 def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "") -> str:
     """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
     parts, length, place = [], 0, _PLACES[into]()

@@ -13,16 +13,17 @@ from typing import Any
 
 from jinja2 import nodes
 
-from gradegate.files.bounds import MAX_SOURCE, MAX_TOKENS
+from gradegate.files.bounds import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
 from gradegate.processes.evaluate import Charged, Exceeded, Refused, Spent, evaluate
 from gradegate.texts import chat, engine
 from gradegate.texts.engine import TemplateError
-from gradegate.texts.values import printed, prints_json, show
+from gradegate.texts.values import UNDEFINED, printed, prints_json, show
 from gradegate.values.suite import Verbatim
 
 __all__ = ["TemplateError", "printed", "show"]  # handed on
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
+_SHORTLY_SHOWN = {str, int}  # of which a template that is ``straight`` takes no time to speak of
 _Fill = Callable[[Mapping[str, Any], str], str]  # raises TemplateError
 
 
@@ -36,6 +37,7 @@ class _Read:
     env_needs: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
     fill: _Fill | None = field(default=None, kw_only=True)
+    straight: tuple[tuple[str, bool], ...] = field(default=(), kw_only=True)  # of texts and names (True) alone, where it is made of these
     wrong: str = field(default="", kw_only=True)  # why it cannot be read; kept, because to find out may have taken seconds
 
 
@@ -52,6 +54,10 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False, into: 
     if not is_template(source):
         return source
     read = _read(source, ours)  # one that is part of gradegate is filled in here, as its loops are known to end
+    if read.straight and not into:
+        parts = [variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight]
+        if {*map(type, parts)} <= _SHORTLY_SHOWN and sum(map(len, texts := [*map(show, parts)])) <= MAX_CHARACTERS:
+            return "".join(texts)
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
         if read.fill is None:
@@ -76,12 +82,12 @@ def _read(source: str, ours: bool = False) -> _Read:
 
 
 def _looked_at(source: str, ours: bool) -> _Read:
-    fill, asked = None, list[Iterable[str]]()
+    fill, straight, asked = None, tuple[tuple[str, bool], ...](), list[Iterable[str]]()
     try:
         with Charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                asked, fill = [*engine.asked_by(tree)], partial(engine.generate, tree)
+                asked, fill, straight = [*engine.asked_by(tree)], partial(engine.generate, tree), engine.straight(tree)
         asked = asked or evaluate("gradegate.texts.engine:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -89,7 +95,7 @@ def _looked_at(source: str, ours: bool) -> _Read:
         return _Read(wrong=str(e))
     except MemoryError:
         return _Read(wrong="it is nested too deeply")
-    return _Read(*map(frozenset, asked), fill=fill)
+    return _Read(*map(frozenset, asked), fill=fill, straight=straight)
 
 
 _read_short = lru_cache(maxsize=512)(_looked_at)

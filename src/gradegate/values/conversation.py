@@ -166,7 +166,10 @@ class Transcript(Struct, frozen=True):
     @property
     def output(self) -> str:
         """The last assistant message."""
-        return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+        for turn in reversed(self.turns):
+            if turn.role == "assistant":
+                return turn.content
+        return ""
 
     @property
     def answer(self) -> Any:

@@ -34,8 +34,10 @@ def reasons(text: str) -> bool:
 
 def is_reasoning(text: str) -> bool:
     """Whether a text is a model's own reasoning with nothing after it, finished or not."""
+    if not _OWN.search(text):
+        return False
     rest = _reasoned(stripped(text))
-    return (not rest or (_OPENING.match(rest) is not None and not _CLOSING.search(rest))) and _OWN.search(text) is not None
+    return not rest or (_OPENING.match(rest) is not None and not _CLOSING.search(rest))
 
 
 def unfenced(text: str) -> str:
