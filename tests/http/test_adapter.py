@@ -4,6 +4,7 @@ An upgrade that changes one fails here first, and the message says which.
 """
 
 import inspect
+import json
 import re
 import socket
 import threading
@@ -124,6 +125,19 @@ def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: Fake
     pools = connections._session.get_adapter(llm.base).poolmanager.pools
     counts = [(pools[key].num_requests, pools[key].num_connections) for key in pools.keys()]  # noqa: SIM118  # no dict
     assert counts == [(3, 1)], "urllib3 HTTPResponse.length_remaining or release_conn no longer gives a connection back"
+
+
+def test_requests_that_are_alike_share_a_way_and_not_a_body(llm: FakeLlm):
+    """As many kinds as there are ways kept, and more; a length in the headers is never believed."""
+    connections = Connections(2, {}, look)
+    bodies = [{"n": "é" * number} for number in range(2 * adapter.POOLS + 9)]
+    for number, body in enumerate(bodies):
+        headers = {"X-Kind": str(number % (adapter.POOLS + 3)), "content-length": "2"}
+        connections.send(Ask("post", f"{llm.base}/chat/completions", "127.0.0.1", headers, json.dumps(body).encode()), 5.0)
+    kinds = [str(number % (adapter.POOLS + 3)) for number in range(len(bodies))]
+    assert [(body, headers["X-Kind"]) for _, body, headers in llm.requests] == list(zip(bodies, kinds, strict=True))
+    lengths = [value for _, _, headers in llm.requests for name, value in headers.items() if name.lower() == "content-length"]
+    assert lengths == [str(len(json.dumps(body))) for body in bodies]
 
 
 def test_a_call_through_a_proxy_is_left_at_its_deadline(monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,7 @@ import enum
 import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -25,6 +25,7 @@ Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of a
 SELF = ""
 # Of a key, by that of its field; ``keys_of`` adds the shapes.
 _TYPES: dict[Any, Any] = {Outcome: Literal["pass", "fail", "error"], bytes: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]}
+_WRITE: dict[type, Callable[[Any], Any]] = {}  # what makes an object of a value, by shape
 _UNIONS = (Union, types.UnionType)
 _LARGE = 10**300  # longer integers are not numbers to most readers, and Python refuses to print very long ones
 
@@ -93,11 +94,12 @@ def _hints(shape: type) -> dict[str, Any]:
     return {key: hints[key] for key in getattr(shape, "model_fields", hints)}
 
 
-def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[P]], type[P]]:
+def keys_of(kind: type, inside: str = "", later: str = "", without: str = "", *, alike: bool = False) -> Callable[[type[P]], type[P]]:
     """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
 
     A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one.
-    Keys that joined ``later`` may be missing from a file, and are then as the field is by default.
+    Keys that joined ``later`` may be missing from a file, and are then as the field is by default. Of values that are mostly
+    ``alike``, equal ones are written once.
     """
 
     def complete(shape: type[P]) -> type[P]:
@@ -115,6 +117,7 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") ->
                     shape.__annotations__[field.name] = Annotated[made, at] if before or written else made  # few: it is slow
                     setattr(shape, field.name, Field(default, description=about))
         _TYPES[kind] = shape
+        _WRITE[shape] = lru_cache(maxsize=256)(partial(line, shape)) if alike else partial(line, shape)
         return shape
 
     return complete
@@ -166,12 +169,13 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
         return _dump(get_args(hint)[0])
     kind = next(kind for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint]) if kind is not types.NoneType)
     if isinstance(kind, type) and issubclass(kind, Part | BaseModel):
-        return lambda value: None if value is None else line(kind, value)
+        write = _WRITE.get(kind) or partial(line, kind)
+        return lambda value: None if value is None else write(value)
     if get_origin(kind) is list and (item := _dump(get_args(kind)[0])):
         return lambda values: [item(value) for value in values]
     if get_origin(kind) is dict:
         return plain
-    return (lambda number: finite(number) or 0.0) if hint is float else None
+    return (lambda number: number if math.isfinite(number) else 0.0) if hint is float else None
 
 
 _TO_JSON = json.Encoder(enc_hook=str)  # a text of another kind, such as one that is no template

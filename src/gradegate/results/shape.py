@@ -67,7 +67,7 @@ class Counted(Part):
     pass_rate: float | None = Share
 
 
-@keys_of(Usage, later="cached", without="untimed")
+@keys_of(Usage, later="cached", without="untimed", alike=True)
 class Spent(Part):
     """What calls of one kind took."""
 

@@ -1,11 +1,9 @@
 """The account of a run: how it was made, which models were called, and figures for budget, cache, re-asks and base. Frozen values."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 from gradegate.errors import Origin
 from gradegate.structs import Readable, Struct, replace
@@ -246,7 +244,7 @@ class GateChanges(Struct, frozen=True):
     refused: str = ""  # why an approval does not hold
 
     @property
-    def parts(self) -> tuple[GateChanges, GateChanges]:
+    def parts(self) -> tuple[Self, Self]:
         """What makes the gate easier to pass, and what only changes it."""
         worse, other = (tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only) for only in (False, True))
         return replace(self, found=worse), replace(self, found=other)

@@ -3,8 +3,6 @@
 Frozen values, without input or output.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Mapping, Sequence
@@ -65,7 +63,7 @@ class Readings(Readable, frozen=True):
     asked_again: int = 0
     unreadable: int = 0
 
-    def __add__(self, other: Readings) -> Readings:
+    def __add__(self, other: "Readings") -> "Readings":
         if self is NO_READINGS or other is NO_READINGS:
             return other if self is NO_READINGS else self
         return Readings(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -119,7 +117,7 @@ class Usage(Readable, frozen=True):
         """US dollars, or None when the price of any call is unknown."""
         return None if self.unpriced else self.cost
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         if self is NO_USAGE or other is NO_USAGE:  # as the first of every sum is
             return other if self is NO_USAGE else self
         return Usage(*map(operator.add, _amounts(self), _amounts(other)))

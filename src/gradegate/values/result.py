@@ -1,7 +1,5 @@
 """What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
@@ -41,7 +39,7 @@ class Verdict(Struct, frozen=True):
     reason: str = ""
     evidence: Mapping[str, Any] = {}
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
-    reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
+    reverse: "Verdict | None" = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
     broken: bool = False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
 
@@ -218,7 +216,7 @@ class RunResult(Struct, frozen=True):
     derived: tuple[account.DerivedMetric, ...] = ()
     history: account.HistoryReport | None = None  # None where the run had none
     sentinels: account.SentinelReport | None = None  # None where none were asked
-    powers: tuple[Power, ...] = ()  # of all rules of all policies, in order
+    powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
 
     @property
     def usage(self) -> Usage:

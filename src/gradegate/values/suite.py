@@ -1,12 +1,10 @@
 """What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 from gradegate.access.environment import Environment, Use
 from gradegate.errors import Mistake, Origin
@@ -107,7 +105,7 @@ class Assertion(Held, Struct, frozen=True):
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
-    members: tuple[Assertion, ...] = ()
+    members: "tuple[Assertion, ...]" = ()
     score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
     second_opinions: tuple[ProviderSpec, ...] = ()
@@ -152,11 +150,11 @@ class Runs(Likened, frozen=True, eq=False):
         what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
         return [Mistake(what, self.origin, "let at most as many pass as there are runs")] if 0 < self.of < self.passes else []
 
-    def under(self, gate: Runs | None) -> Runs:
+    def under(self, gate: Self | None) -> Self:
         """The same, with the ``of`` of the gate where it has none."""
         return replace(self, of=self.of or (gate.of if gate else 0))
 
-    def milder(self, other: Runs) -> bool:
+    def milder(self, other: Self) -> bool:
         """Whether fewer runs must pass than by another one, or a smaller share of them."""
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
 
@@ -282,6 +280,13 @@ class SentinelFile(Likened, frozen=True, eq=False):
     origin: Origin = NOWHERE
 
 
+class Note(Struct, frozen=True):
+    """Something that the user should know and that does not change the verdict."""
+
+    text: str
+    origin: Origin | None = None
+
+
 class Policy(Likened, frozen=True, eq=False):
     """The rules of one suite."""
 
@@ -299,7 +304,7 @@ class Policy(Likened, frozen=True, eq=False):
     runs: Runs | None = None
     preset: Note | None = None  # the keys that a preset brought, for people
 
-    def held(self, confirm: str, runs: Runs | None) -> Policy:
+    def held(self, confirm: str, runs: Runs | None) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
         given = runs or self.runs
         rules = (replace(rule, runs=rule.runs.under(given) if rule.runs else given) for rule in self.rules)
@@ -357,10 +362,3 @@ class Suite(Struct, frozen=True):
             yield from ([case.target] if case.target else [])
             for assertion in case.assertions:
                 yield from assertion.specs()
-
-
-class Note(Struct, frozen=True):
-    """Something that the user should know and that does not change the verdict."""
-
-    text: str
-    origin: Origin | None = None
