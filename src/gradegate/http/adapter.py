@@ -28,6 +28,7 @@ CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 _NO_PLACE = (InvalidURL, InvalidSchema, MissingSchema, urllib3.exceptions.LocationValueError)
 _UNSENDABLE = (*_NO_PLACE, InvalidHeader, urllib3.exceptions.InvalidHeader, UnicodeError)
+_ONCE = urllib3.Retry(0, read=False)  # as requests asks: the client tries again itself
 POOLS = 32  # of connections, each to one host
 # Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
 Look = Callable[[str, "Address | None"], None]
@@ -77,7 +78,7 @@ class Connections:
             route.target,
             ask.content,
             headers,
-            retries=urllib3.Retry(0, read=False),
+            retries=_ONCE,
             redirect=False,
             assert_same_host=False,
             timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds),
