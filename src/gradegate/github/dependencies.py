@@ -10,9 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from gradegate.access.hosts import host_at, is_loopback, is_private, literal
 from gradegate.errors import ConfigError, GradegateError
-from gradegate.files.checkout import folders_of, head_of, repository_of
+from gradegate.files.checkout import Vouched, folders_of, head_of, repository_of, ways
 from gradegate.files.kinds import runs_code
-from gradegate.files.trusted_files import Vouched, ways
 from gradegate.files.workspace import searched
 from gradegate.github.client import GitHub
 from gradegate.github.event import Event

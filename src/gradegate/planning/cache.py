@@ -5,8 +5,7 @@ from pathlib import Path
 
 from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.errors import ConfigError
-from gradegate.files.checkout import folders_of, head_of, repository_of
-from gradegate.files.trusted_files import Vouched
+from gradegate.files.checkout import Vouched, folders_of, head_of, repository_of
 from gradegate.replies.question import DAY, Replies
 from gradegate.replies.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.values.settings import Settings

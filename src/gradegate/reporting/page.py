@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from gradegate.reporting import agent, wording
+from gradegate.reporting import markdown_case, wording
 from gradegate.reporting.account import line as power
 from gradegate.reporting.account import provenance, saved, took, worth
 from gradegate.reporting.failing import flaky, is_fixed
@@ -61,7 +61,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     cases, left = _listed(groups, scope, form, room * 4 // 5, WIDE)
     cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
     room -= form.measure(cases)
-    agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
+    agents = markdown_case.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
     agents = details("For coding agents", agents) + "\n" if agents else ""
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)

@@ -10,7 +10,7 @@ from gradegate.asking.shape import WORDS, ended
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.program_objects import told
-from gradegate.grading.reading.peel import is_reasoning
+from gradegate.grading.reading.prose import is_reasoning
 from gradegate.planning.job import Job
 from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, of_transform
