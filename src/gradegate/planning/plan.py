@@ -138,11 +138,8 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
         names = ", ".join(f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED])
         more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        yield Note(f"{_quarantined(quarantine)}: {names}{more}", together[0].origin)
-
-
-def _quarantined(quarantine: Quarantine) -> str:
-    if quarantine.days < 0:
-        return f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-    ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
-    return f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
+        said = f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        if quarantine.days < 0:
+            said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
+        yield Note(f"{said}: {names}{more}", together[0].origin)
