@@ -95,8 +95,7 @@ class ProviderError(GradegateError):
 
     def __init__(self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None) -> None:
         super().__init__(message)
-        self.trouble = trouble
-        self.status = status
+        self.trouble, self.status = trouble, status
 
 
 class Unreadable(GradegateError):

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.commands.outlook import outlook as outlook_of
+from gradegate.commands.first_gate import outlook as outlook_of
 from support.each import table
 from support.scenes import scenes
 from support.starting import TEMPLATES

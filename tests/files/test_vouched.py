@@ -10,7 +10,7 @@ import pytest
 
 from gradegate.access.environment import FREE, Environment
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.trusted_files import Vouched
+from gradegate.files.checkout import Vouched
 from gradegate.files.workspace import Workspace
 from support.each import each
 

@@ -17,8 +17,8 @@ from gradegate.github import client
 from gradegate.github.artifact import _Source
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person, Stage
+from gradegate.github.publish import Posted, Stamp, upsert_comment
 from gradegate.github.pull_request import approval, changed_files, with_pull_request
-from gradegate.github.sticky import Posted, Stamp, upsert_comment
 from gradegate.http.client import Client
 from gradegate.structs import replace
 from support import contract

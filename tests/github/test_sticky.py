@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate import __version__
-from gradegate.github import sticky
+from gradegate.github import publish
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
+from gradegate.github.publish import Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
 from gradegate.github.pull_request import approval
-from gradegate.github.sticky import Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
@@ -404,7 +404,7 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
             late.wait(PATIENCE)
 
     def pause(seconds: float) -> None:
-        assert seconds == sticky.SETTLE
+        assert seconds == publish.SETTLE
         late.set()
         older.result(PATIENCE)
 

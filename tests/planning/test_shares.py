@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.planning.shares import limits_of, share
+from gradegate.planning.plan import limits_of, share
 from gradegate.values.settings import Settings
 
 OF = st.integers(1, 40)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.reporting.agent import command
+from gradegate.reporting.markdown_case import command
 from gradegate.reporting.report import Links
 from gradegate.structs import replace
 from gradegate.values.account import AskedModel, Made

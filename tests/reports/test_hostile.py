@@ -19,7 +19,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.sticky import Stamp
+from gradegate.github.publish import Stamp
 from gradegate.reporting.report import Links
 from gradegate.reporting.visible import command, harmless
 from gradegate.values.result import Decision

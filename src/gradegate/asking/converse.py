@@ -18,20 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
-from gradegate.asking.shape import (
-    TOOL,
-    Form,
-    JsonObject,
-    ModelOutput,
-    Shape,
-    base64_image,
-    blocks,
-    members,
-    objects,
-    picked,
-    text_of,
-    total,
-)
+from gradegate.asking.shape import TOOL, Form, JsonObject, ModelOutput, Shape, blocks, data_of, members, objects, picked, text_of, total
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts import chat
 from gradegate.values.conversation import Image, Request
@@ -188,7 +175,7 @@ def _block(part: Part) -> JsonObject:
 
 
 def _image(image: str) -> Mapping[str, Any]:
-    encoded, address = base64_image(image), image.strip()
+    encoded, address = data_of(image), image.strip()
     if not encoded and not address.startswith("s3://"):
         raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
     kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()

@@ -9,20 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
-from gradegate.asking.shape import (
-    Form,
-    JsonObject,
-    ModelOutput,
-    NoOutput,
-    Shape,
-    as_text,
-    base64_image,
-    joined,
-    members,
-    objects,
-    picked,
-    total,
-)
+from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, data_of, joined, members, objects, picked, total
 from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
@@ -106,7 +93,7 @@ class Gemini(Shape):
 def _part(part: Part) -> JsonObject:
     match part:
         case Image():
-            encoded = base64_image(part)
+            encoded = data_of(part)
             return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}} if encoded else {"fileData": {"fileUri": part.strip()}}
         case str():
             return {"text": part}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.shape import TOOL, Form, JsonObject, ModelOutput, Shape, base64_image, blocks, members, picked, text_of, total
+from gradegate.asking.shape import TOOL, Form, JsonObject, ModelOutput, Shape, blocks, data_of, members, picked, text_of, total
 from gradegate.values.conversation import Image, Request
 
 SAMPLING = ("temperature", "top_p", "top_k")
@@ -98,7 +98,7 @@ def _content(parts: Parts) -> str | list[JsonObject]:
 def _block(part: Part) -> JsonObject:
     match part:
         case Image():
-            encoded = base64_image(part)
+            encoded = data_of(part)
             data = {"type": "base64", "media_type": encoded[0], "data": encoded[1]} if encoded else {"type": "url", "url": part.strip()}
             return {"type": "image", "source": data}
         case str():

@@ -152,7 +152,7 @@ def picked(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
     return {name: config[name] for name in names if config.get(name) is not None}
 
 
-def base64_image(image: str) -> tuple[str, str] | None:
+def data_of(image: str) -> tuple[str, str] | None:
     """Media type and base64 text of a data URI; None for a URL."""
     match = _DATA_URI.fullmatch(image.strip())
     return (match[1].lower(), "".join(match[2].split())) if match else None

@@ -10,11 +10,11 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.files.plain_files import UnusableError
 from gradegate.http.client import Client
+from gradegate.planning.credentials import secrets_of
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Other, Plan
 from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
-from gradegate.planning.secrets import secrets_of
 from gradegate.results.earlier_run import Baseline
 from gradegate.structs import Struct, replace
 from gradegate.values.settings import AUTO, Settings
@@ -44,7 +44,7 @@ def plan_base(settings: Settings) -> Base:
         return Base(problems=e.mistakes)
     suites = _suites(there, problems)
     policies = tuple(located.suite.policy for located in suites)
-    secrets = tuple({*secrets_of(there, suites).values, *written_in(there)})
+    secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
     planned: list[GateSnapshot] = []
     if suites:
         try:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         shown = " and ".join(name if name == "folder" else f"--{name}" for name in empty)
         raise ConfigError.at(f"{shown}: nothing is given", None, "write what is meant, or leave it out")
     if args.from_pr:
-        from gradegate.commands.outlook import outlook
+        from gradegate.commands.first_gate import outlook
         from gradegate.files.checkout import repository_of
         from gradegate.reporting.visible import harmless
 

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.commands.choices import ACTION, PLACEHOLDER
+from gradegate.commands.first_gate import USES, runner, step_settings
 from gradegate.commands.flags import of_promptfoo
-from gradegate.commands.outlook import USES, runner, step_settings
 from gradegate.commands.telling import here, say
 from gradegate.deciding.exit import PASS
 from gradegate.errors import ConfigError, Mistake, Origin

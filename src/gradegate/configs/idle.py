@@ -15,19 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradegate.asking.options import steers
-from gradegate.configs.keys import (
-    INERT,
-    AssertionKeys,
-    ConfigKeys,
-    OptionKeys,
-    PromptKeys,
-    ProviderKeys,
-    ScenarioKeys,
-    TestKeys,
-    belongs,
-    names_of,
-    place_of,
-)
+from gradegate.configs import keys
 from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, asserts, documents, is_limit, is_meant, limit_in, speaks_of_checks
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
@@ -37,12 +25,12 @@ from gradegate.values.suite import Idle, Note
 OWN = ("x-", "_", ".")  # how keys begin that a config has for itself
 TOO_MANY = 1000  # keys of one mapping that are looked at
 MOST = 12  # keys that a note names
-_STRICT = (AssertionKeys, TestKeys, OptionKeys, ScenarioKeys)  # where nothing is passed over but what documents
+_STRICT = (keys.AssertionKeys, keys.TestKeys, keys.OptionKeys, keys.ScenarioKeys)  # where nothing is passed over but what documents
 
 
 def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]) -> Mapping[str, Any]:
     """A mapping of a config without the keys that mean nothing in it, which are added to ``idle``."""
-    known = names_of(model)
+    known = keys.names_of(model)
     if known >= value.keys():
         return value
     own = {key for key in value if is_own(key) and key not in known}
@@ -50,9 +38,9 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
     meant = {key for key in strange if means_something(key, model) or (documents(key) and limit_in(value[key])) or asserts(value[key])}
-    if model is PromptKeys or (model is ConfigKeys and (value.get("tests") or value.get("scenarios"))):
-        meant.discard("vars" if model is PromptKeys else "redteam")
-    if model is ConfigKeys and meant:
+    if model is keys.PromptKeys or (model is keys.ConfigKeys and (value.get("tests") or value.get("scenarios"))):
+        meant.discard("vars" if model is keys.PromptKeys else "redteam")
+    if model is keys.ConfigKeys and meant:
         # Those of the keys whose values other places of the document use: they only hold what has an anchor.
         values = {key: _identities(item) for key, item in value.items()}
         used = Counter(identity for inside in values.values() for identity in inside)
@@ -73,15 +61,15 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
         return not documents(key)
-    if is_meant(key, place_of(model)) or is_limit(key):
+    if is_meant(key, keys.place_of(model)) or is_limit(key):
         return True
-    if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
+    if model is keys.ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
     if documents(key):
         return False
-    if speaks_of_checks(key) or (key not in INERT and (key in MISPLACED or belongs(key))):
+    if speaks_of_checks(key) or (key not in keys.INERT and (key in MISPLACED or keys.belongs(key))):
         return True
-    return bool(near(key, [*names_of(model) - INERT, *MISPLACED, *UNSUPPORTED]))
+    return bool(near(key, [*keys.names_of(model) - keys.INERT, *MISPLACED, *UNSUPPORTED]))
 
 
 def _identities(value: Any) -> set[int]:

@@ -15,20 +15,7 @@ from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.structs import replace
 from gradegate.values.account import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.values.figures import exact, many
-from gradegate.values.result import (
-    NO_POWER,
-    Decision,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-    RunResult,
-    counted,
-    left_open,
-    runs_of,
-    takes,
-)
+from gradegate.values.result import NO_POWER, Decision, GateOutcome, Outcome, Row, RuleResult, RunResult, counted, left_open, runs_of, takes
 from gradegate.values.suite import Note, Policy, Rule
 
 
@@ -214,7 +201,13 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, chang
     advisory = [rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS]
     if advisory:
         return GateOutcome.ADVISORY, _named(advisory)
-    findings = sum(_is_advice(row, grade, rules) for row in run.rows for grade in row.grades)
+    # Grades that failed and that no rule looks at, or could not be told and that no rule that blocks does.
+    short = ((row, it) for row in run.rows for it in row.grades if it.outcome is not Outcome.PASS and not it.inner)
+    looked_at = [result.rule for result in rules]
+    findings = sum(
+        not it.counts or not any(rule.blocking or it.outcome is Outcome.FAIL for rule in looked_at if takes(rule, row, it))
+        for row, it in short
+    )
     if findings:
         return GateOutcome.ADVISORY, many(findings, "advisory finding")
     new = [rule for rule in blocking if rule.new_failures or rule.within_noise]
@@ -223,14 +216,6 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, chang
     if not blocking:
         return GateOutcome.ADVISORY, "everything passed, but nothing can block: every assertion is advisory"
     return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
-
-
-def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
-    """Whether a grade failed and no rule looks at it, or could not be told and no rule that blocks does."""
-    if grade.outcome is Outcome.PASS or grade.inner:
-        return False
-    looking = (result.rule for result in rules if takes(result.rule, row, grade))
-    return not grade.counts or not any(rule.blocking or grade.outcome is Outcome.FAIL for rule in looking)
 
 
 def _named(results: Iterable[RuleResult]) -> str:

@@ -19,8 +19,8 @@ from pathlib import Path
 from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.bounds import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
+from gradegate.files.checkout import Vouched
 from gradegate.files.kinds import holds_credentials, is_code, is_hidden, is_material
-from gradegate.files.trusted_files import Vouched
 from gradegate.registry import near
 from gradegate.structs import Struct
 

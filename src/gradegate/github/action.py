@@ -10,11 +10,10 @@ from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.client import connect
-from gradegate.github.dependencies import Filter
 from gradegate.github.event import links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
-from gradegate.github.pull_request import approval, with_pull_request
+from gradegate.github.pull_request import Filter, approval, with_pull_request
 from gradegate.github.workflow import Ending
 from gradegate.reporting.redact import at_door
 from gradegate.reporting.visible import command, harmless

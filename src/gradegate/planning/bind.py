@@ -144,23 +144,20 @@ class Binder(Struct, frozen=True):
         if provider and need in (provider.kinds if named else provider.unasked_kinds):
             return self_contained(provider)
         text = None if any(need in level for level in (*near, *far)) else self._named("text", near, far)[0]
-        chosen = self._sibling(need, self._configured(text)) if text else None
-        if chosen:
-            return chosen
+        if text:  # of which the vendor has a model of the other kind, at the same place and with the same key
+            grader = self._configured(text)
+            if grader is UNREAD:
+                raise ConfigError
+            if (need, id(grader)) not in self.chosen:
+                self.chosen[need, id(grader)] = grader, self._chosen(need, grader)
+            if chosen := self.chosen[need, id(grader)][1]:
+                return chosen
         if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
         what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
         origin = model.origin if model.origin.line else spec.origin
         raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
-
-    def _sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
-        """The model of another kind that a grader's vendor has, at the same place and with the same key. Raises ConfigError."""
-        if grader is UNREAD:
-            raise ConfigError
-        if (need, id(grader)) not in self.chosen:
-            self.chosen[need, id(grader)] = grader, self._chosen(need, grader)
-        return self.chosen[need, id(grader)][1]
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[Use] = set()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.errors import ConfigError
-from gradegate.files.checkout import folders_of, head_of, repository_of
-from gradegate.files.trusted_files import Vouched
+from gradegate.files.checkout import Vouched, folders_of, head_of, repository_of
 from gradegate.replies.question import DAY, Replies
 from gradegate.replies.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.values.settings import Settings
@@ -21,7 +20,11 @@ def remembered(settings: Settings) -> Replies | None:
     folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))  # whose own links nobody has followed
     age = settings.max_age * DAY
     objection = _objection(folder, settings.environment.workspace, certain=settings.environment.on_github)
-    return Replies(folder, settings.environment.is_trusted, _seals(settings), age, settings.cache_http, objection)
+    # What only whoever may ask the models of the workflow knows: no text of a config, and nothing that any of them may show.
+    held = {name: value.strip() for name, value in settings.environ.items() if sounds_secret(name)}
+    held = {name: value for name, value in held.items() if not is_runners(name) and name not in settings.allowed_env}
+    seals = Seals({name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings))
+    return Replies(folder, settings.environment.is_trusted, seals, age, settings.cache_http, objection)
 
 
 def check_secret(settings: Settings) -> None:
@@ -34,13 +37,6 @@ def check_secret(settings: Settings) -> None:
 
 def _secret(settings: Settings) -> str:
     return settings.environ.get(VARIABLE, "").strip()
-
-
-def _seals(settings: Settings) -> Seals:
-    """What only whoever may ask the models of the workflow knows: no text of a config, and nothing that any of them may show."""
-    held = {name: value.strip() for name, value in settings.environ.items() if sounds_secret(name)}
-    held = {name: value for name, value in held.items() if not is_runners(name) and name not in settings.allowed_env}
-    return Seals({name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings))
 
 
 _UNREAD = "it is not used, because the commit that is checked out cannot be read; name a folder outside of it"

@@ -1,18 +1,18 @@
-"""What providers would send of the environment: the mistakes of where it goes, and of as what."""
+"""What providers would send of the environment: the mistakes of where it goes, and of as what; and what no report may show of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from gradegate.access.egress import PRIVATE, Egress
-from gradegate.access.environment import FIELD, TEXT, Environment, Use
+from gradegate.access.environment import FIELD, TEXT, Environment, Use, secrets, written_secrets
 from gradegate.access.hosts import Vendor, unreachable
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import host_of
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.guard import FRAMING, addresses
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 from gradegate.values.settings import Settings
-from gradegate.values.suite import ProviderSpec
+from gradegate.values.suite import ProviderSpec, Suite
 
 
 @cache
@@ -93,3 +93,37 @@ def _mistakes(use: Use, provider: Provider, egress: Egress, places: tuple[str, .
 
 def _allow(host: str) -> str:
     return f"allow it: <--allowed-hosts {host}>"
+
+
+# --- what no report may show ------------------------------------------------------------------------------------
+
+
+class Secrets(Struct, frozen=True):
+    """Values that are hidden. ``environment`` maps variables to theirs; ``written`` stand in configs."""
+
+    environment: Mapping[str, str]
+    written: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of the environment among them."""
+        return tuple(sorted({name.partition(":")[0] for name in self.environment}))
+
+    @property
+    def values(self) -> frozenset[str]:
+        """All of them."""
+        return self.written.union(self.environment.values())
+
+
+def secrets_of(settings: Settings, suites: Sequence[Suite] = (), named: Iterable[str] = ()) -> Secrets:
+    """The secrets of the environment, and those of every model that any suite names.
+
+    ``named`` are variables that configs show somewhere.
+    """
+    specs = [spec for suite in suites for spec in suite.specs()]
+    read = {name for spec in specs for name in (*(use.variable for use in spec.reads), str(spec.config.get("apiKeyEnvar") or ""))}
+    read |= {*named} | settings.exec_env
+    read |= {name for suite in suites for names in suite.env.drawn.values() for name in names}
+    named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
+    written = {value for content in named_in for value in written_secrets(content)}
+    return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))

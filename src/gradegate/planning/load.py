@@ -13,7 +13,7 @@ from gradegate.configs import scripts, testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.files.trusted_files import Vouched
+from gradegate.files.checkout import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.grading.grader import of_two
 from gradegate.grading.reading.form import number

@@ -6,7 +6,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.configs import idle
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.budget import Budget
+from gradegate.http.budget import Budget, strictest
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
 from gradegate.planning import scripts
@@ -16,15 +16,37 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.models import grading_models, prices
 from gradegate.planning.planner import Planner
-from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.figures import many
 from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.values.suite import Case, Note, Quarantine
+from gradegate.values.suite import Case, Limits, Note, Quarantine
 
 _SOON = 7  # days before its end from which reports say that a quarantine ends
 _NAMED = 20  # tests in quarantine that a note names
+
+
+def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
+    """An even share of a whole number, of which the first shards have what is over; all of it where there are none."""
+    if shard is None:
+        return whole
+    number, of = shard
+    return max(least, whole // of + (number <= whole % of))
+
+
+def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
+    """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
+    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
+    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
+    if settings.shard is None:
+        return limits
+    # An even share of the calls and dollars that are left. Seconds go by for all shards at once.
+    calls, usd, shard, taken = limits.calls, limits.usd, settings.shard, settings.taken
+    return Limits(
+        calls=None if calls is None else share(max(0, calls - taken[0]), shard),
+        usd=None if usd is None else max(0.0, usd - taken[1]) / shard[1],
+        seconds=limits.seconds,
+    )
 
 
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
@@ -116,11 +138,8 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
         names = ", ".join(f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED])
         more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        yield Note(f"{_quarantined(quarantine)}: {names}{more}", together[0].origin)
-
-
-def _quarantined(quarantine: Quarantine) -> str:
-    if quarantine.days < 0:
-        return f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-    ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
-    return f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
+        said = f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        if quarantine.days < 0:
+            said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
+        yield Note(f"{said}: {names}{more}", together[0].origin)

@@ -68,10 +68,8 @@ def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rere
 
     def recalled(stored: Mapping[str, str]) -> Job:
         for name in names:
-            if name not in stored:
-                raise ProviderError(
-                    f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS
-                )  # that it lacks has its own error
+            if name not in stored:  # that it lacks has its own error
+                raise ProviderError(f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS)
         case, prompt = job.case, job.prompt
         env = subject.variables["env"]
         filled = values(job.vars, {name: stored[name] for name in names}, env)

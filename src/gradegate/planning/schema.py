@@ -268,22 +268,16 @@ def sentences_of(kind: type[Grader]) -> Mapping[str, str]:
     """What a grader says of its options: the texts that stand below them in its class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        if base is not object:
-            found |= _below_fields(base)
+        try:
+            (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, TypeError):  # its source is not there
+            continue
+        found |= {
+            field.target.id: str(text.value.value)
+            for field, text in pairwise(written.body if isinstance(written, ast.ClassDef) else ())
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        }
     return found
-
-
-def _below_fields(base: type) -> Mapping[str, str]:
-    try:
-        (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-    except (OSError, TypeError):  # its source is not there
-        return {}
-    body = written.body if isinstance(written, ast.ClassDef) else []
-    return {
-        field.target.id: str(text.value.value)
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-    }

@@ -37,17 +37,12 @@ def unknown(spec: Assertion) -> ConfigError:
     if base.startswith("promptfoo:"):
         cure = "remove it here, or keep it for promptfoo in a file of its own"
         return ConfigError.at(f"`{spec.type}` is a type of promptfoo that gradegate does not have", spec.origin, cure)
-    denied = _denied(spec.type)
-    if ours := _respelled(base):
-        cure = f"write `type: {spec.type.removesuffix(base)}{ours}`"
-        return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
-    it = _BY_NAME.get(folded(base))
-    if denied and not it:
-        cure = f"write `type: not-{denied}`"
-        return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
-    if it:
+    ours, it, denied = _respelled(base), _BY_NAME.get(folded(base)), _denied(spec.type)
+    if it and not ours:
         return ConfigError.at(f"`{spec.type}` is a type of {it.tool} that gradegate does not have", spec.origin, it.way)
-    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, _meant(spec.type, base))
+    known_as = f"{spec.type.removesuffix(base)}{ours}" if ours else f"not-{denied}" if denied else ""
+    cure = f"write `type: {known_as}`" if known_as else _meant(spec.type, base)
+    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
 
 
 def _respelled(base: str) -> str:

@@ -11,7 +11,7 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel, Embeddings
 from gradegate.asking.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
+from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, data_of, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
@@ -124,7 +124,7 @@ def _place(setting: Setting, task: str) -> tuple[str, Headers]:
 
 def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
     """A message, or one for each result of a tool."""
-    encoded = [base64_image(part) for part in parts if isinstance(part, Image)]
+    encoded = [data_of(part) for part in parts if isinstance(part, Image)]
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     results = [part for part in parts if isinstance(part, ToolResult)]

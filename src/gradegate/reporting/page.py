@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from gradegate.reporting import agent, wording
+from gradegate.reporting import markdown_case, wording
 from gradegate.reporting.account import line as power
 from gradegate.reporting.account import provenance, saved, took, worth
 from gradegate.reporting.failing import flaky, is_fixed
@@ -51,7 +51,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
     foot = _notes(wording.notes(decision), links, form)
     if flakes := [f"- {inline(line, 300)}\n" for line in flaky(run.rows)]:
-        foot += _table(f"Flaky on the default branch: {many(len(flakes), 'case')}", flakes, "more case", form)
+        foot += details(f"Flaky on the default branch: {many(len(flakes), 'case')}", _fitting(flakes, "more case", form)) + "\n"
     foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
@@ -61,7 +61,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     cases, left = _listed(groups, scope, form, room * 4 // 5, WIDE)
     cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
     room -= form.measure(cases)
-    agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
+    agents = markdown_case.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
     agents = details("For coding agents", agents) + "\n" if agents else ""
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
@@ -262,11 +262,6 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     return "".join([*head, *shown]) + "\n" + folded
 
 
-def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
-    """A folded table."""
-    return details(title, _fitting(lines, more, form)) + "\n"
-
-
 def _fitting(lines: list[str], more: str, form: PageForm) -> str:
     """The lines that there is room for, and how many there are besides."""
     taken = form.fit(lines, 10)
@@ -285,7 +280,7 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
         cells += [code(metric.provider, 80)] if scope.providers else []
         cells += [inline(metric.prompt_label, 60)] if scope.prompts else []
         rows.append([*cells, inline(worth(metric), 400)])
-    return _table(many(len(metrics), "derived metric"), table(columns, rows), "more metric", form)
+    return details(many(len(metrics), "derived metric"), _fitting(table(columns, rows), "more metric", form)) + "\n"
 
 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:

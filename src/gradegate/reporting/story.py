@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from gradegate.access.hiding import excerpt
-from gradegate.reporting.agent import command
 from gradegate.reporting.case_view import CaseView, Piece, Told, took, view
 from gradegate.reporting.findings import Effect, doubted, finding
+from gradegate.reporting.markdown_case import command
 from gradegate.reporting.visible import clip, one_line, outline, spread, visible
 from gradegate.reporting.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
 from gradegate.values.result import Decision, Row, takes

@@ -1,7 +1,7 @@
 """For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
 
-from gradegate.reporting.agent import told
 from gradegate.reporting.markdown import fence, utf16
+from gradegate.reporting.markdown_case import told
 from gradegate.reporting.page import opening
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line

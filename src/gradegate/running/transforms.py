@@ -10,7 +10,7 @@ from gradegate.asking.shape import WORDS, ended
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.bounds import MAX_BODY, MIB, READ, TooMuch
 from gradegate.grading.program_objects import told
-from gradegate.grading.reading.peel import is_reasoning
+from gradegate.grading.reading.prose import is_reasoning
 from gradegate.planning.job import Job
 from gradegate.structs import replace
 from gradegate.texts.script import ScriptError, of_transform
@@ -162,8 +162,7 @@ def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
         READ.add_answer(len(text))
     except TooMuch as e:
         raise NoVerdict(f"{e}: let `transform` give less") from e
-    raw = metadata.get(RAW, turn.content)
-    kept = excerpt(raw, _KEPT)
+    kept = excerpt(metadata.get(RAW, turn.content), _KEPT)
     rest = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     data = {} if isinstance(value, str) else {IS_DATA: True}
     return replace(turn, content=text, metadata={**rest, **data, RAW: kept})

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from gradegate.access.hiding import unchanged
 from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.identity import calls
 from gradegate.planning.load import Located
 from gradegate.planning.planner import MAX_REPEATS
@@ -210,15 +210,16 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> t
     session = Session.begin(settings, [*settings.outputs, *filter(None, [kept])], choose=choose, inputs=[(settings.cwd / path).resolve()])
     # Without a rule nothing is asked again: each ask is to be held against its label.
     plan = replace(session.prepared.plan, jobs=labels.jobs_of(session.prepared.plan, selected, asks), policies=())
-    if kept:
-        labels.check_sentinels(selected, plan)
+    asked = [any("text" in bound.models for bound in job.assertions[0].bounds) for job in plan.jobs[: len(selected)]]
+    if kept and sum(asked) < labels.LEAST:
+        what = f"a model grades {many(sum(asked), 'labelled output')}, and sentinels are {labels.LEAST} to {labels.MOST}"
+        raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
-        asks_model = any("text" in bound.models for bound in plan.jobs[number].assertions[0].bounds)
         origin = conceal(it.label.origin, prepared.hide)
-        judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asks_model))
+        judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number]))
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(as_json, found))
     if kept and found.overall.agreement.count:

@@ -281,14 +281,6 @@ def _chosen(file: SentinelFile, group: Sequence[Located]) -> tuple[list[Located]
 # --- a file of them -------------------------------------------------------------------------------------------
 
 
-def check_sentinels(selected: Sequence[Selected], plan: Plan) -> None:
-    """Whether there are enough to write a file of. Raises ConfigError."""
-    number = sum(any("text" in bound.models for bound in job.assertions[0].bounds) for job in plan.jobs[: len(selected)])
-    if number < LEAST:
-        what = f"a model grades {many(number, 'labelled output')}, and sentinels are {LEAST} to {MOST}"
-        raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
-
-
 def sentinel_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
     """The agreement that was measured, and up to 30 of the labels, spread over all of them."""
     own = [it.label for it, judged in zip(selected, calibration.judged, strict=True) if judged.asks_model]

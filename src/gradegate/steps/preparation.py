@@ -7,13 +7,13 @@ from typing import TypeVar
 from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
+from gradegate.planning.cache import check_secret
+from gradegate.planning.credentials import Secrets, secrets_of
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client
 from gradegate.planning.recordings import planned_with_answers
 from gradegate.planning.retold import told
-from gradegate.planning.secrets import Secrets, secrets_of
-from gradegate.planning.shares import check_options
 from gradegate.processes import pool as programs
 from gradegate.processes.evaluate import begin
 from gradegate.reporting.account import unseen
@@ -65,7 +65,12 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
-    check_options(settings)
+    check_secret(settings)
+    if settings.shard and settings.merge:
+        raise ConfigError.at("both `shard` and `merge` are given", None, "run the shard in one job, and merge in another")
+    if settings.open and not settings.shard and not settings.merge:
+        cure = "give <--shard 3/8>: the shard re-asks its share of these failures"
+        raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
     programs.begin(settings)
     base = read_base(settings)  # first, so that one plan at a time is in memory
     begin()
@@ -81,7 +86,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, chosen)
         if not apart:
             planned = with_powers(with_sentinels(planned, chosen, settings, client, base))
-        secrets = secrets_of(settings, chosen, (use.name for use in planned.keys))
+        secrets = secrets_of(settings, [it.suite for it in chosen], (use.name for use in planned.keys))
         hide = redactor({*secrets.values, *(base.secrets if base else ())})
         changes = at_door(conceal(changes_of(base, own, chosen, settings), hide), settings.inputs) if base else NO_CHANGES
         planned = replace(planned, notes=at_door(planned.notes, settings.inputs))
@@ -94,7 +99,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
     except ConfigError as e:
         begin()
-        values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
+        values = {*secrets_of(settings, [it.suite for it in suites], shown_in(settings)).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 
 

@@ -80,8 +80,7 @@ class _Parser(Parser):
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:
         word = self.stream.current
         if word.type == "name" and word.value not in _TAGS:
-            cure = "a template has `if`, `for`, `set`, `raw` and comments"
-            self.fail(f"`{{% {word.value} %}}` is not supported: {cure}", word.lineno)
+            self.fail(f"`{{% {word.value} %}}` is not supported: a template has `if`, `for`, `set`, `raw` and comments", word.lineno)
         return super().parse_statement()
 
     def parse_compare(self) -> nodes.Expr:

@@ -99,5 +99,4 @@ def _beyond(words: str, stack: str = "") -> dict[str, Any]:
 
 
 def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
-    line = line_in(stack)
-    return {"type": "thrown", "name": "", "text": excerpt(words, 500), "line": line, "lines": [], "exceeded": exceeded}
+    return {"type": "thrown", "name": "", "text": excerpt(words, 500), "line": line_in(stack), "lines": [], "exceeded": exceeded}

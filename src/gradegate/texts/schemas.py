@@ -17,9 +17,7 @@ NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing late
 _HERE = "gradegate.texts.schemas"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
-_SAYS = frozenset(
-    "example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()
-)
+_SAYS = {*"example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()}
 _SAMPLES: tuple[Any, ...] = (None, True, 0, "", [], {})
 
 

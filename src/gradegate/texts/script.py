@@ -72,8 +72,7 @@ class Script(Struct, frozen=True):
             raise ScriptError(str(e)) from e
         if said.get("exceeded"):
             SCRIPTS.runaways[self] += 1
-        lines = tuple(said["lines"])
-        return Returned(_value(said), said["type"], lines)
+        return Returned(_value(said), said["type"], tuple(said["lines"]))
 
 
 class Function(Struct, frozen=True):

@@ -77,9 +77,8 @@ class Computed:
 
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that it gives. Raises NoVerdict where it gives none."""
-        given = {"vars": variables, "metadata": metadata}
         try:
-            return script.of_transform(self.code).call(output, given).value
+            return script.of_transform(self.code).call(output, {"vars": variables, "metadata": metadata}).value
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}") from e
 
@@ -109,8 +108,7 @@ def steps(text: str) -> tuple[_Step, ...] | None:
         if match is None:
             return None
         if match["item"]:
-            inner = steps(match["inner"])
-            if inner is None:
+            if (inner := steps(match["inner"])) is None:
                 return None
             path.append(inner)
         elif match["index"]:

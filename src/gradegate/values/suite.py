@@ -52,10 +52,8 @@ class ProviderSpec(Likened, frozen=True, eq=False):
 
 UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
 
-# What a model gives, and so what it can grade by.
-KINDS = ("text", "embedding", "classification", "moderation")
-# The models that may grade, by kind; "*" serves for any kind.
-Graders = Mapping[str, ProviderSpec]
+KINDS = ("text", "embedding", "classification", "moderation")  # what a model gives, and so what it can grade by
+Graders = Mapping[str, ProviderSpec]  # the models that may grade, by kind; "*" serves for any kind
 
 
 @dataclass(frozen=True, slots=True)

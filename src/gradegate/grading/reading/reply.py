@@ -17,7 +17,7 @@ from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.document import TwiceError, unique
 from gradegate.grading.reading import prose
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.peel import peeled, reasons, unfenced
+from gradegate.grading.reading.prose import peeled, reasons, unfenced
 from gradegate.texts import jsonobjects
 
 T = TypeVar("T")
