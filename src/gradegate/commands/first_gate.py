@@ -1,4 +1,4 @@
-"""What ``gradegate init`` does: choose, look, write, and say what comes next."""
+"""What ``gradegate init`` does: choose, look, write, and say what comes next; and what workflows do on a pull request (`--from-pr`)."""
 
 import json
 import os
@@ -32,6 +32,8 @@ from gradegate.values.conversation import Reply, Request
 from gradegate.values.figures import many
 from gradegate.values.result import Outcome
 from gradegate.values.settings import ActionSettings, Settings, graders
+
+# --- what workflows do: which jobs run gradegate, whether they block, what forks get ---------------------------------
 
 USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
 _OPEN = "${{"
@@ -136,6 +138,8 @@ def _texts(value: Any) -> dict[str, str]:
     """A mapping as the runner passes it on: numbers and truth values as texts."""
     return {str(key): "" if text is None else str(text) for key, text in _mapping(value).items()}
 
+
+# --- a first gate ----------------------------------------------------------------------------------------------------
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")

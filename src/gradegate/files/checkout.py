@@ -117,6 +117,8 @@ def read_object(folder: Path, name: str, kind: str) -> bytes:
     return content
 
 
+# --- the files of a commit -------------------------------------------------------------------------------------------
+
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
 CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"

@@ -1,4 +1,8 @@
-"""Publishes a decision: annotations, summary, comment, outputs. Nothing here can change the verdict."""
+"""Publishes a decision: annotations, summary, comment, outputs. Nothing here can change the verdict.
+
+There is one comment of a key: found by marker and author, and updated in place. Its first line names its owner and its run, so that
+an older run does not overwrite a newer one.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ from gradegate.reporting.visible import command, harmless, visible
 from gradegate.structs import Struct, replace
 from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.settings import ActionSettings
+
+# --- the one comment on the pull request -----------------------------------------------------------------------------
 
 ROUNDS = 4  # of writing a comment that an older run writes over
 SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it
@@ -234,6 +240,8 @@ class _Thread(Struct, frozen=True):
     def _address(self, comment: _Comment) -> str:
         return f"{self.github.api}/repos/{self.event.repository}/issues/comments/{comment.id}"
 
+
+# --- a decision ------------------------------------------------------------------------------------------------------
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)

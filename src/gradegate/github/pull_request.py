@@ -1,4 +1,7 @@
-"""What GitHub says of a pull request: which one a first stage ran for, which files it changes, and who approved its gate."""
+"""What GitHub says of a pull request: which one a first stage ran for, which files it changes, and who approved its gate.
+
+What cannot be told of what a run depends on counts as a change.
+"""
 
 import os
 import re
@@ -212,6 +215,8 @@ def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
             raise Never("the timeline has an item without a date")
         yield item
 
+
+# --- whether it changes anything that a run depends on ---------------------------------------------------------------
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 SHOWN = 5  # files that are named

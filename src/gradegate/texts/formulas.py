@@ -55,10 +55,8 @@ class Working(Struct, frozen=True):
                 number = math.inf
             except ValueError:  # such as the root of a negative number
                 number = math.nan
-        if math.isnan(number):
-            raise ScriptError("it gives NaN, as 0 / 0 does")
-        if math.isinf(number):
-            raise ScriptError("it gives Infinity, as a division by 0 does")
+        if not math.isfinite(number):
+            raise ScriptError("it gives NaN, as 0 / 0 does" if math.isnan(number) else "it gives Infinity, as a division by 0 does")
         return number
 
 

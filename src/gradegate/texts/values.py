@@ -116,9 +116,7 @@ def _number(value: float) -> str:
 
 def dump(value: Any, indent: float | str | None = None) -> str:
     """A value as JSON text, as ``JSON.stringify`` writes it."""
-    if isinstance(indent, float):
-        indent = int(indent)
-    indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
+    indent = min(int(indent), 10) if isinstance(indent, int | float) else (indent or "")[:10]
     separators = None if indent else (",", ":")
     text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string)
     if "e-" in text or "e+" in text:
