@@ -11,7 +11,7 @@ import pytest
 
 from gradegate.files.bounds import MEMORY, TOTAL_SECONDS
 from gradegate.processes import evaluate as desk
-from gradegate.processes.evaluate import Exceeded, Refused, begin, charged, evaluate
+from gradegate.processes.evaluate import Charged, Exceeded, Refused, begin, evaluate
 from support import tasks
 from support.each import table
 from support.patience import PATIENCE
@@ -123,14 +123,14 @@ def test_all_of_a_run_together_have_a_limit():
         pytest.fail("there was no limit")
     with pytest.raises(Exceeded, match="together"):
         evaluate("support.tasks:echo", 1)
-    with pytest.raises(Exceeded, match="together"), charged():
+    with pytest.raises(Exceeded, match="together"), Charged():
         pytest.fail("evaluated all the same")
     begin()
     assert evaluate("support.tasks:echo", 1) == 1
 
 
 def test_what_is_evaluated_here_counts_too():
-    with charged():
+    with Charged():
         tasks.burn(TOTAL_SECONDS + 0.1)
     with pytest.raises(Exceeded, match="together"):
         evaluate("support.tasks:echo", 1)
