@@ -138,6 +138,8 @@ def test_requests_that_are_alike_share_a_way_and_not_a_body(llm: FakeLlm):
     assert [(body, headers["X-Kind"]) for _, body, headers in llm.requests] == list(zip(bodies, kinds, strict=True))
     lengths = [value for _, _, headers in llm.requests for name, value in headers.items() if name.lower() == "content-length"]
     assert lengths == [str(len(json.dumps(body))) for body in bodies]
+    connections.send(Ask("get", f"{llm.base}/models", "127.0.0.1", {"content-length": "2"}, b""), 5.0)
+    assert not {name.lower() for name in llm.requests[-1][2]} & {"content-length", "transfer-encoding"}
 
 
 def test_a_call_through_a_proxy_is_left_at_its_deadline(monkeypatch: pytest.MonkeyPatch):

@@ -41,6 +41,8 @@ def test_templates_reach_nothing_of_python(source):
         (0.1 + 0.2, "0.30000000000000004"),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),
+        (10**400, "Infinity"),
+        (-(10**400), "-Infinity"),
     ],
 )
 def test_numbers_are_printed_as_in_javascript(value, shown):

@@ -76,7 +76,7 @@ class Connections:
         response = route.pool.urlopen(
             route.method,
             route.target,
-            ask.content,
+            content or None,
             headers,
             retries=_ONCE,
             redirect=False,

@@ -175,7 +175,7 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
         return lambda values: [item(value) for value in values]
     if get_origin(kind) is dict:
         return plain
-    return (lambda number: number if math.isfinite(number) else 0.0) if hint is float else None
+    return (lambda number: (number if math.isfinite(number) else 0.0) or 0.0) if hint is float else None
 
 
 _TO_JSON = json.Encoder(enc_hook=str)  # a text of another kind, such as one that is no template

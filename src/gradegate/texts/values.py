@@ -98,7 +98,7 @@ def number(value: float) -> float:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
     return int(value) if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER else value
 
 
