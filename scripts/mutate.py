@@ -15,6 +15,7 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -150,8 +151,9 @@ def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
         return f"more than {limit:g} s"
     if done.returncode == 0:
         return ""
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return lines[0].split(" ")[1] if lines else "pytest could not start"
+    # What a test printed is there, too: gradegate's own lines begin with FAILED and two spaces.
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else f"one of {tests[0]}"
 
 
 def noticed(copy: Path, mutation: Mutation, limit: float) -> str:

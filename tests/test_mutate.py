@@ -40,7 +40,7 @@ def test_the_tests_of_a_module_are_those_of_its_room_then_the_whole():
 @pytest.mark.slow
 def test_a_change_that_a_test_sees_is_noticed_and_the_copy_restored(tmp_path, monkeypatch):
     module, test = tmp_path / "src/gradegate/deciding/m.py", tmp_path / "tests/deciding/test_m.py"
-    for path, text in ((module, "less = 1 < 2\nunseen = 1\n"), (test, "import runpy\n\ndef test_less():\n    assert runpy.run_path('src/gradegate/deciding/m.py')['less']\n")):  # fmt: skip
+    for path, text in ((module, "less = 1 < 2\nunseen = 1\n"), (test, "import runpy\n\ndef test_less():\n    print('FAILED  a case')\n    assert runpy.run_path('src/gradegate/deciding/m.py')['less']\n")):  # fmt: skip
         path.parent.mkdir(parents=True)
         path.write_text(text)
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
