@@ -42,6 +42,13 @@ def test_a_failure_comes_and_goes():
     assert count(before[:3], "m").failed == ""
 
 
+def test_a_tail_is_broken_where_three_of_four_runs_fail():
+    for tail, wanted in (("FPF", (1, 4)), ("FFPF", (0, 3)), ("FPFPF", (2, 5))):
+        runs = [PastRun("2026-11-03", "", "m", sign, {"F": "fail", "P": "pass"}[sign], "r") for sign in f"PPP{tail}"]
+        found = count(runs, "m")
+        assert (found.fails, found.passes) == wanted, tail
+
+
 def test_a_file_does_not_grow_for_ever():
     broken = PastRun("2026-11-03", "", "m", "FFFF", "fail", "r")
     assert cut([broken] * (MOST_RUNS + 5)) == (broken,) * MOST_RUNS
