@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.asking.httpreply import strings
 from gradegate.configs import scripts, testfiles
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
@@ -128,7 +127,7 @@ def _chat(suffix: str, text: str, name: str) -> str:
         parsed = json.loads(text) if suffix == ".json" else document.read(text.encode(), name)
     except (ValueError, RecursionError, ConfigError):
         return text
-    inner = next((item for item in strings(parsed) if item.startswith("file://")), None)
+    inner = next((item for item in document.strings(parsed) if item.startswith("file://")), None)
     if inner:
         raise ConfigError.at(f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable")
     return document.to_json(parsed) if isinstance(parsed, list | dict) else text

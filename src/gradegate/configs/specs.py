@@ -100,8 +100,9 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
 
 def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:
     """What is wrong with a mapping that names no model."""
-    cure = f"write `{form % _with_model(written)}`"
-    return Mistake("the provider has no `id`, so it names no model", origin, cure) if written.get("id") is None else None
+    if written.get("id") is not None:
+        return None
+    return Mistake("the provider has no `id`, so it names no model", origin, f"write `{form % _with_model(written)}`")
 
 
 def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:

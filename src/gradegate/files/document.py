@@ -8,7 +8,7 @@ import codecs
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -30,7 +30,7 @@ _LINES = "write one JSON object a line"
 _REF = "$ref"
 # Data of a test, and where schemas are: a reference in them is theirs. One that stands for all of it is ours.
 _OWN = frozenset("value vars tools functions response_format parameters input_schema schema providerOutput".split())
-__all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "table", "to_json"]
+__all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "strings", "table", "to_json"]
 
 
 def read(content: bytes, file: str) -> Any:
@@ -58,6 +58,18 @@ def read(content: bytes, file: str) -> Any:
 def to_json(value: Any) -> str:
     """Compact JSON text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a nested value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings(item)
 
 
 @cache

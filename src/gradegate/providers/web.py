@@ -17,7 +17,7 @@ from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_js
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.files.document import to_json
+from gradegate.files.document import strings, to_json
 from gradegate.http.response import Response
 from gradegate.structs import Struct, replace
 from gradegate.texts.script import ScriptError, of_request
@@ -61,7 +61,7 @@ class Web(Provider):
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
         parts = self._parts
-        self.templates = (parts.url, *parts.headers.values(), *parts.query.values(), *httpreply.strings(parts.body))
+        self.templates = (parts.url, *parts.headers.values(), *parts.query.values(), *strings(parts.body))
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self._method):
             raise ConfigError.at(f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST")
