@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src", "gradegate")
 DEFAULT = ("deciding", "grading")
 LEFT_OUT = shutil.ignore_patterns(".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out")
-SERVED = {"asking": "providers", "configs": "dialects", "deciding": "running", "grading": "graders", "reporting": "reports"}
+SERVED = {"asking": "providers", "configs": "dialects", "deciding": "running", "grading": "graders running", "reporting": "reports"}
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
     "test_ci.py", "test_contributing.py", "test_demo.py", "test_house.py", "test_mutate.py", "test_registry.py",
@@ -133,10 +133,9 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
     room = module.relative_to(PACKAGE).parts[0]
-    near, served = Path("tests", room), Path("tests", SERVED.get(room, ""))
+    near, served = Path("tests", room), [Path("tests", name) for name in SERVED.get(room, "").split()]
     whole = [path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND]
-    far = [served, *whole] if room in SERVED else whole
-    return [[str(path) for path in step] for step in ([near], far) if (ROOT / step[0]).exists()]
+    return [[str(path) for path in step] for step in ([near], [*served, *whole]) if (ROOT / step[0]).exists()]
 
 
 def failure(copy: Path, tests: Sequence[str], limit: float) -> str:

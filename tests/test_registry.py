@@ -48,6 +48,23 @@ def test_a_look_up_imports_what_it_needs_and_no_more():
     assert done.stdout.split() == ["True", "False", "True"]
 
 
+def test_a_run_imports_the_plug_ins_that_its_config_names(tmp_path):
+    """A grader that is written as a mapping among them: there are sixty graders and as many providers to import."""
+    grader = {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://127.0.0.1:1/v1", "apiKey": "k"}}
+    tests = [{"assert": [{"type": "llm-rubric", "value": "is fine"}]}]
+    evals = {"prompts": ["Hi"], "providers": ["echo"], "defaultTest": {"options": {"provider": grader}}, "tests": tests}
+    (tmp_path / "evals.json").write_text(json.dumps(evals))
+    program = (
+        "import sys; from gradegate import cli\n"
+        "code = cli.main(['validate', 'evals.json'])\n"
+        "folders = ('gradegate.providers.', 'gradegate.graders.', 'gradegate.dialects.')\n"
+        "print(code, *sorted(name for name in sys.modules if name.startswith(folders)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = "gradegate.dialects.promptfoo gradegate.graders.llm_rubric gradegate.providers.echo gradegate.providers.openai"
+    assert done.stdout.splitlines()[-1] == f"0 {found}"
+
+
 def test_a_name_is_given_once():
     registry: Registry[int] = Registry("number", "gradegate.reports")
     registry.register("one", "two")(1)

@@ -192,6 +192,8 @@ def test_reasoning_is_taken_away_only_where_no_text_under_judgement_has_such_sig
         assert way("pass", reply, "Lyon\\u003c/think\\u003e").startswith("unreadable: the text under judgement")
         assert way("pass", reply, f"<|channel|>final<|message|>{OBJECT}").startswith("unreadable: the text under judgement")
     assert way("pass", OBJECT, "</think>") == "alone"
+    quoted = '{"reason": "it ends with </think>", "pass": false}'  # an object in which nothing is before anything
+    assert way("pass", f"\n{quoted}\n", "It is so.</think>") == "alone"
 
 
 def test_what_a_constrained_reply_must_be():
