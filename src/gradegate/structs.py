@@ -6,9 +6,10 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from msgspec import NODEFAULT, Struct, structs
 
-__all__ = ["Likened", "Readable", "Struct", "names", "replace"]
+__all__ = ["Likened", "Readable", "Struct", "inherited", "names", "replace"]
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 
 class Readable(Struct, frozen=True):
@@ -49,6 +50,18 @@ class Likened(Struct, frozen=True, eq=False):
 def replace(value: T, /, **changes: Any) -> T:
     """A struct or a dataclass with other fields."""
     return (structs.replace if isinstance(value, Struct) else dataclasses.replace)(value, **changes)  # type: ignore[type-var]
+
+
+def inherited(own: S, base: S, joined: Sequence[str] = ()) -> S:
+    """A struct over another one, whose is what it leaves at its default; the mappings ``joined`` hold the keys of both."""
+    if own is base:
+        return own
+    changes = dict[str, Any]()
+    values = map(structs.astuple, (own, base, type(own)()))
+    for name, mine, other, default in zip(own.__struct_fields__, *values, strict=True):
+        if other is not default and other != default and (name in joined or mine == default):
+            changes[name] = {**other, **mine} if name in joined else other
+    return structs.replace(own, **changes) if changes else own
 
 
 def names(value: Any) -> tuple[str, ...]:

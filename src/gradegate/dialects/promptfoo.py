@@ -15,8 +15,8 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.structs import replace
-from gradegate.values.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.structs import inherited, replace
+from gradegate.values.suite import Case, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -196,40 +196,14 @@ class _Reader:
 
     def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
         """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
-        base, options = entry or self._default, case.options
-        joins = entry is not None or options.default_assertions
-        merged = (
-            base.options
-            if options == NO_OPTIONS
-            else CaseOptions(
-                graders=options.graders or base.options.graders,
-                default_assertions=options.default_assertions and base.options.default_assertions,
-                rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
-                settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
-                expand_vars=options.expand_vars and base.options.expand_vars,
-                prefix=options.prefix or base.options.prefix,
-                suffix=options.suffix or base.options.suffix,
-                repeat=options.repeat or base.options.repeat,
-                transform=options.transform or base.options.transform,
-                transform_vars=options.transform_vars or base.options.transform_vars,
-            )
-        )
+        base = entry or self._default
+        joins = entry is not None or case.options.default_assertions
         return replace(
-            case,
-            description=case.description or base.description,
-            vars={**base.vars, **case.vars} if base.vars else case.vars,
+            inherited(case, base, joined=("vars", "metadata")),
             assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
-            options=merged,
+            options=inherited(case.options, base.options, joined=("settings",)),
             threshold=case.threshold if "threshold" in test else base.threshold,
-            scoring=case.scoring or base.scoring,
-            providers=case.providers or base.providers,
-            prompts=case.prompts or base.prompts,
-            target=case.target or base.target,
-            output=case.output if case.output is not None else base.output,
-            turns=case.turns or base.turns,
-            runs=case.runs or base.runs,
-            metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
-            quarantine=case.quarantine or base.quarantine,
+            origin=case.origin,
         )
 
 
