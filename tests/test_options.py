@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from gradegate import cli
-from gradegate.asking.httpreply import strings
 from gradegate.commands import flags
+from gradegate.files.document import strings
 from gradegate.github.inputs import answers_to_promptfoo, from_inputs
 from gradegate.options import worded
 from gradegate.values.settings import OPTIONS, RUN_OPTIONS
