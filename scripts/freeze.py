@@ -1,8 +1,9 @@
-"""What a refactoring must not change: results, comment, JUnit and exit code of the examples and of tests/side_by_side.
+"""Compares what the examples and the configs of tests/side_by_side produce before and after a refactoring.
 
-`freeze.py write DIR` runs them all and writes a folder for each; `freeze.py compare DIR` runs them again and prints what
-differs, file by file (exit code 1). `--tree CHECKOUT` runs the code and the configs of another checkout. Times, paths,
-ports, versions, hashes and the order of keys are put aside; of a hash it stays which others are equal to it.
+`freeze.py write DIR` runs them all and writes a folder for each scene: every report, what the terminal shows, the exit code
+and the requests that were sent. `freeze.py compare DIR` runs them again and prints every difference (exit code 1).
+`--tree CHECKOUT` runs the code and the configs of another checkout. Times, paths, ports, versions and the order of keys are
+ignored. Hashes are numbered, so that two hashes that were equal must stay equal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("examples", "tests/side_by_side")
 CONFIGS = "tests/side_by_side/configs"
-REPORTS = ("results.json", "comment.md", "junit.xml")
+REPORTS = ("results.json", "comment.md", "junit.xml", "page.html", "agent.md")
+COLUMNS = "100"  # width of the terminal
 DECIDES = ("run", "merge")
 QUICK = ("--retries", "0", "--reask", "0", "-j", "1")
 TIMES = {"seconds", "milliseconds", "latency_ms", "oldest_days", "age_days"}
@@ -41,18 +43,29 @@ PLAIN = (  # a pattern, and what stands for all that it matches
     (re.compile(r'(?<= time=")[\d.]+'), "0"),
     (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms)\b"), r"0 \2"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
-    (re.compile(r"(?<=· `)[0-9a-f]{7}(?=`)|(?<=the base \()[0-9a-f]{7}(?=,)"), "COMMIT"),
+    (re.compile(r"\bmilliseconds: [\d.]+"), "milliseconds: 0"),
+    (re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d UTC"), "TIME"),
+    (re.compile(r"(?<=`)[0-9a-f]{7}(?=`)|(?<=the base \()[0-9a-f]{7}(?=,)|(?<=<dd>)[0-9a-f]{7}(?=</dd>)"), "COMMIT"),
 )
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Commands in a folder of a checkout; each that decides gets the reports. ``files`` are written before the first."""
+    """Commands in a folder of a checkout. ``files`` are written before the first; commands that decide write all reports."""
 
     name: str
     folder: str
     steps: Sequence[Sequence[str]]
     files: Mapping[str, str] = field(default_factory=dict)
+    at_terminal: bool = False
+
+
+class Terminal(io.StringIO):
+    """Output that claims to be a terminal, so that a run shows colours and fits its lines."""
+
+    def isatty(self) -> bool:
+        """Always true."""
+        return True
 
 
 GRADES = """\
@@ -98,8 +111,10 @@ def examples(tree: Path) -> Iterator[Scene]:
 
 
 def scenes(tree: Path) -> Iterator[Scene]:
-    """The examples, and every config of the side by side."""
-    yield from examples(tree)
+    """The examples, in a log and at a terminal, and every config of the side by side."""
+    for scene in examples(tree):
+        yield scene
+        yield replace(scene, name=f"{scene.name}-terminal", at_terminal=True)
     for path in sorted((tree / CONFIGS).glob("*.yaml")):
         code = ["--allow-exec"] if path.stem.startswith("code-") else []
         yield Scene(path.stem, CONFIGS, [["run", path.name, "--allowed-env", "PRODUCT", *code]])
@@ -142,28 +157,30 @@ class Stage:
             (head / scene.folder / name).write_text(text)
         with self.both.serve() as model, contextlib.chdir(head / scene.folder):
             os.environ.clear()
-            os.environ.update({"PATH": os.defpath, "HOME": str(self.root), **model.environ()})
+            os.environ.update({"PATH": os.defpath, "HOME": str(self.root), "COLUMNS": COLUMNS, "TERM": "xterm-256color", **model.environ()})
             for number, step in enumerate(scene.steps, 1):
                 out = self.root / "out" / str(number)
                 shutil.rmtree(out, ignore_errors=True)
                 out.mkdir(parents=True)
-                said = self._run(step, out)
-                parts = {path.name: path.read_text() for path in sorted(out.iterdir())}
-                asked = sorted(json.dumps(row, sort_keys=True) for row in model.asked)
-                model.asked.clear()
-                parts |= {"asked.txt": "\n".join(asked)} if asked else {}
-                made |= {f"{number}-{name}": self.normal(name, text) for name, text in {"said.txt": said, **parts}.items()}
+                files = {"output.txt": self._run(step, out, scene.at_terminal)}
+                files |= {path.name: path.read_text() for path in sorted(out.iterdir())}
+                if model.sent:
+                    files["requests.txt"] = "\n".join(sorted(json.dumps(request, sort_keys=True) for request in model.sent))
+                    model.sent.clear()
+                made |= {f"{number}-{name}": self.normal(name, text) for name, text in files.items()}
         return made
 
-    def _run(self, step: Sequence[str], out: Path) -> str:
+    def _run(self, step: Sequence[str], out: Path, at_terminal: bool) -> str:
         if step[0] == "python":
             done = subprocess.run([sys.executable, *step[1:]], capture_output=True, text=True, check=False)  # noqa: S603
             return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
         reports = [part for name in REPORTS for part in ("-o", str(out / name))] if "--parts" not in step else []
         options = [*reports, *QUICK] if step[0] in DECIDES and "--open" not in step[:3] else []
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        output = Terminal() if at_terminal else io.StringIO()
+        errors = io.StringIO()  # never a terminal: how far the progress bar gets depends on the machine
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             code = self.command([*step, *options])
-        return f"exit code {code}\n{said.getvalue()}"
+        return f"exit code {code}\n{output.getvalue()}\nstandard error:\n{errors.getvalue()}"
 
     def normal(self, name: str, text: str) -> str:
         """A text without what another run, folder or version has otherwise."""
@@ -224,10 +241,10 @@ def main() -> int:
     if chosen.action == "write":
         for name, text in files.items():
             (chosen.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (chosen.folder / name).write_text(text)
+            (chosen.folder / name).write_bytes(text.encode())
         print(f"{len(files)} files in {chosen.folder}")
         return 0
-    old = {str(path.relative_to(chosen.folder)): path.read_text() for path in chosen.folder.rglob("*") if path.is_file()}
+    old = {str(path.relative_to(chosen.folder)): path.read_bytes().decode() for path in chosen.folder.rglob("*") if path.is_file()}
     found = [*differences(old, files)]
     print("\n".join([*found, f"{len(found)} of {len({*old, *files})} files differ"]))
     return 1 if found else 0

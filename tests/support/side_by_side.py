@@ -151,10 +151,14 @@ def reply(path: str, body: Any) -> Any:
 
 @dataclass
 class Model:
-    """The server at ``base``; ``asked`` holds every request: method, path and body (JSON, or text where it is none)."""
+    """The server at ``base``; ``asked`` holds every request: method, path and body (JSON, or text where it is none).
+
+    ``sent`` has the same requests with their headers.
+    """
 
     base: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
 
     def environ(self) -> dict[str, str]:
         """Where each vendor's API is, and what the configs read from the environment."""
@@ -190,7 +194,9 @@ class _Handler(JsonHandler):
         except ValueError:
             body = text
         with self.lock:
-            self.model.asked.append({"method": self.command, "path": self.path, "body": body})
+            request = {"method": self.command, "path": self.path, "body": body}
+            self.model.asked.append(request)
+            self.model.sent.append({**request, "headers": {name.lower(): value for name, value in self.headers.items()}})
         self.answer(200, reply(self.path.partition("?")[0], body))
 
 
