@@ -103,7 +103,7 @@ def start(folder: Path) -> None:
 def page(folder: Path, cases: int) -> None:
     """The HTML report in headless Chromium: from the first byte until it is laid out, by the browser's own clock."""
     sys.path.insert(0, str(HERE.parent / "tests"))
-    from gradegate.reporting.report import REPORTS, Links
+    from gradegate.reports.delivery.report import REPORTS, Links
     from support import chromium, showcase
 
     if why := chromium.missing():
@@ -130,8 +130,8 @@ def page(folder: Path, cases: int) -> None:
 def replies() -> None:
     """What it takes to read a reply of 1 KB, beside 1 MB under judgement, and how that grows with the reply."""
     sys.path.insert(0, str(HERE.parent / "tests"))
-    from gradegate.grading.reading import reply as reading
-    from gradegate.grading.reading.reply import Circumstances
+    from gradegate.assertions.judge import reply as reading
+    from gradegate.assertions.judge.reply import Circumstances
     from support.readers import FORMS, way
 
     def fastest(work: Callable[[], object], times: int) -> float:

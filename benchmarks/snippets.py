@@ -17,9 +17,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from gradegate.processes.evaluate import begin
-from gradegate.texts import script
-from gradegate.texts.script import ScriptError
+from gradegate.sandbox.evaluate import begin
+from gradegate.templating import script
+from gradegate.templating.script import ScriptError
 
 OUTPUTS: list[Any] = [
     "The answer is 42. I'm sorry, yes!\n- one\n- two",

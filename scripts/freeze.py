@@ -126,7 +126,7 @@ class Stage:
     def __init__(self, tree: Path, folder: Path) -> None:
         self.tree, self.root = tree, folder / str(os.getpid())
         sys.path[:0] = [str(tree / "src"), str(tree / "tests"), str(tree / "examples/gate")]
-        self.command = importlib.import_module("gradegate.cli").main
+        self.command = importlib.import_module("gradegate.cli.main").main
         self.version = importlib.import_module("gradegate").__version__
         self.both = importlib.import_module("support.side_by_side")
         desk = ThreadingHTTPServer(("127.0.0.1", 0), self._quiet(importlib.import_module("serve").HelpDesk))

@@ -6,15 +6,15 @@ from pathlib import Path
 import price_table
 import yaml
 
-from gradegate.commands.schema import schema
-from gradegate.grading.grader import GRADERS
-from gradegate.options import SWITCH, Option, worded
-from gradegate.planning.types import known, spelled
-from gradegate.values.settings import OPTIONS
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.cli.commands.schema import schema
+from gradegate.core.options import SWITCH, Option, worded
+from gradegate.core.settings import OPTIONS
+from gradegate.planning.binding.unknown_types import known, spelled
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PRICES = ROOT / "src" / "gradegate" / "asking" / "prices.yaml"
+PRICES = ROOT / "src" / "gradegate" / "providers" / "api" / "prices.yaml"
 
 
 def action() -> str:

@@ -5,7 +5,7 @@ session of them; neither draws a seeded sample nor fails below a share, cosmic-r
 mutmut first runs the whole suite to learn which test calls which function. Either needs a selection like this one around it.
 
 Tests run in two steps, so that most changes are noticed in seconds: the folder that mirrors the changed module, then the
-plug-ins or the room that the room serves and the tests of the whole command. Tests that start ``python -I`` see the installed
+packages that use it and the tests of the whole command. Tests that start ``python -I`` see the installed
 package, not the copy; they cannot notice a change.
 """
 
@@ -26,9 +26,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src", "gradegate")
-DEFAULT = ("deciding", "grading")
+DEFAULT = ("gate", "assertions/grading", "assertions/judge")
 LEFT_OUT = shutil.ignore_patterns(".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out")
-SERVED = {"asking": "providers", "configs": "dialects", "deciding": "running", "grading": "graders running", "reporting": "reports"}
+SERVED = {
+    "gate": "runner",
+    "assertions": "assertions runner",
+    "planning": "planning",
+    "providers": "providers",
+    "config": "config",
+    "reports": "reports",
+}
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
     "test_ci.py", "test_contributing.py", "test_demo.py", "test_house.py", "test_mutate.py", "test_registry.py",
@@ -132,10 +139,11 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 
 def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
-    room = module.relative_to(PACKAGE).parts[0]
-    near, served = Path("tests", room), [Path("tests", name) for name in SERVED.get(room, "").split()]
+    package = module.relative_to(PACKAGE).parent
+    near = Path("tests", package)
+    served = [Path("tests", name) for name in SERVED.get(package.parts[0] if package.parts else "", "").split()]
     whole = [path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND]
-    return [[str(path) for path in step] for step in ([near], [*served, *whole]) if (ROOT / step[0]).exists()]
+    return [[str(path) for path in step] for step in ([near], [*served, *whole]) if step[0] != Path("tests") and (ROOT / step[0]).exists()]
 
 
 def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
@@ -167,12 +175,12 @@ def noticed(copy: Path, mutation: Mutation, limit: float) -> str:
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """The modules of rooms (``deciding``) and paths (``planning/plan.py``), relative to the repository."""
+    """The modules of packages (``gate``) and paths (``planning/make_plan.py``), relative to the repository."""
     chosen: list[Path] = []
     for name in names:
         path = ROOT / PACKAGE / name
         if not path.exists():
-            sys.exit(f"{PACKAGE / name} does not exist -> name a room or a module of {PACKAGE}")
+            sys.exit(f"{PACKAGE / name} does not exist -> name a package or a module of {PACKAGE}")
         chosen += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return [path.relative_to(ROOT) for path in chosen]
 
@@ -187,7 +195,7 @@ def sample(modules: Sequence[Path], count: int, seed: int) -> list[Mutation]:
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("modules", nargs="*", default=DEFAULT, help=f"rooms or modules (default: {' '.join(DEFAULT)})")
+    parser.add_argument("modules", nargs="*", default=DEFAULT, help=f"packages or modules (default: {' '.join(DEFAULT)})")
     parser.add_argument("--count", type=int, default=24, help="how many changes (default: 24)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
     parser.add_argument("--share", type=float, default=0.8, help="the least share to notice, 0 to 1 (default: 0.8)")

@@ -22,7 +22,7 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from gradegate.reporting.report import REPORTS  # noqa: E402
+from gradegate.reports.delivery.report import REPORTS  # noqa: E402
 from support import chromium, screens, showcase, terminal  # noqa: E402
 from support.pages import looks_on_github  # noqa: E402
 

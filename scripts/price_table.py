@@ -1,4 +1,4 @@
-"""Makes ``asking/prices.yaml`` from the data of the ``genai-prices`` package."""
+"""Makes ``providers/api/prices.yaml`` from the data of the ``genai-prices`` package."""
 
 import re
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def _names(clause: object) -> set[str]:
 
 
 def _is_snapshot(name: str, rates: Rates, known: dict[str, Rates]) -> bool:
-    """Whether ``gradegate.asking.wire.price`` gives the name this price without a line of its own."""
+    """Whether ``gradegate.providers.api.json_http.price`` gives the name this price without a line of its own."""
     models = [other for other in known if name.startswith(f"{other}-20")]
     return bool(models) and known[max(models, key=len)] == rates
 

@@ -1,4 +1,4 @@
-"""Records what Node gives for the snippets of tests/texts/snippets.yaml: `python scripts/record_snippets.py`.
+"""Records what Node gives for the snippets of tests/templating/snippets.yaml: `python scripts/record_snippets.py`.
 
 Each is run as promptfoo runs an assertion, over each output of its group; what throws is recorded as its error's name.
 """
@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from gradegate.texts import snippet
+from gradegate.templating import javascript as snippet
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "texts"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "templating"
 CONTEXT = {"vars": {"name": "Ada", "limit": 3, "tags": ["a", "b"], "expected": "yes"}, "prompt": "Who?"}
 NODE = """
 const said = (value) => value === undefined || typeof value === 'function' ? {none: typeof value}

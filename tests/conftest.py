@@ -9,9 +9,9 @@ import pytest
 import yaml
 from hypothesis import settings
 
-from gradegate import cli
-from gradegate.access import hiding
-from gradegate.processes.evaluate import begin
+from gradegate.cli import main as cli
+from gradegate.sandbox.evaluate import begin
+from gradegate.security import redaction as hiding
 from support.fake_llm import FakeLlm, serve
 
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.

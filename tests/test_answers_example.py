@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from support.each import each, table
 from support.patience import PATIENCE
 

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate import REPOSITORY, cli
+from gradegate import REPOSITORY
+from gradegate.cli import main as cli
 from support.each import each, table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
-STARTERS = sorted((ROOT / "src" / "gradegate" / "commands" / "templates").glob("*.yml"))
+STARTERS = sorted((ROOT / "src" / "gradegate" / "cli" / "init" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 

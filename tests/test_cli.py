@@ -8,8 +8,8 @@ import termios
 import pytest
 import yaml
 
-from gradegate import cli
-from gradegate.steps import session
+from gradegate.cli import main as cli
+from gradegate.runner import session
 from support.each import each, table
 
 CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
@@ -95,7 +95,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
 @each(("raised", "code"), [("KeyboardInterrupt", 130), ("Terminated", 143)])
 def test_a_signal_where_nothing_can_be_raised_ends_the_process(raised, code):
     program = (
-        "import sys\nfrom gradegate import cli\nfrom gradegate.errors import Terminated\n"
+        "import sys\nfrom gradegate.cli import main as cli\nfrom gradegate.errors import Terminated\n"
         "class Lost:\n    def __del__(self):\n        raise " + raised + "\n"
         "cli.main(['list'])\nlost = Lost()\ndel lost\nsys.exit(7)\n"
     )

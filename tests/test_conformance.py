@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.asking.provider import PROVIDERS, Provider
-from gradegate.values.conversation import Reply, Usage
+from gradegate.core.conversation import Reply, Usage
+from gradegate.providers.api.provider import PROVIDERS, Provider
 
 FILES = ("model_graded", "natural", "never", "hostile")
 VECTORS = {name: json.loads((Path(__file__).parent / "conformance" / f"{name}.json").read_text()) for name in FILES}

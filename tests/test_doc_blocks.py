@@ -13,10 +13,10 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from gradegate import cli
+from gradegate.cli import main as cli
+from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
-from gradegate.steps.preparation import Prepared, prepare
-from gradegate.values.settings import Settings
+from gradegate.runner.prepare import Prepared, prepare
 from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
 from support.each import each, table
 from support.fake_llm import FakeLlm

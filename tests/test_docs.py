@@ -8,7 +8,7 @@ import pytest
 import transcript
 import yaml
 
-from gradegate.grading.grader import GRADERS
+from gradegate.assertions.grading.evaluator import GRADERS
 from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,12 +56,12 @@ def test_the_readme_begins_with_the_two_commands_and_make_has_them():
     assert {"demo", "test"} <= named <= targets
 
 
-def test_every_folder_of_the_sources_is_a_room_of_the_design():
-    rooms = (ROOT / "docs" / "design.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
+def test_the_design_lists_every_package():
+    packages = (ROOT / "docs" / "design.md").read_text().partition("## The packages")[2].partition("\n## ")[0]
     for path in sorted((ROOT / "src" / "gradegate").iterdir()):
         if path.stem not in ("__init__", "__pycache__"):
             name = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}`"
-            assert name in rooms, name
+            assert name in packages, name
 
 
 # --- assertion pages ------------------------------------------------------------------------------------------

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.files import document
+from gradegate.files import documents as document
 from support.doc_blocks import PAGES, as_workflow, blocks
 from support.each import each, table
 from support.packages import node, npm_folder, wheel
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "commands" / "templates").rglob("*.yml")]
+FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "cli" / "init" / "templates").rglob("*.yml")]
 Job = dict[str, Any]
 GATE = re.compile(r"OWNER/gradegate(?:/container)?@.+|__ACTION__")
 # What a job with keys may start: none of it runs a file of the checkout.

@@ -13,7 +13,7 @@ import time
 import pytest
 import yaml
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from gradegate.reports import junit
 from support.patience import PATIENCE
 

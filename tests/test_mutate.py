@@ -22,7 +22,7 @@ def test_what_is_changed(line, changed):
 
 
 def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
-    modules = mutate.files(["deciding", "grading/conclude.py"])
+    modules = mutate.files(["gate", "assertions/grading/conclusion.py"])
     drawn = mutate.sample(modules, 50, seed=7)
     assert drawn == mutate.sample(modules, 50, seed=7) != mutate.sample(modules, 50, seed=8)
     for mutation in drawn:
@@ -30,28 +30,28 @@ def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
 
 
 def test_the_tests_of_a_module_are_those_of_its_room_then_the_whole():
-    near, far = mutate.steps(Path("src/gradegate/grading/reading/reply.py"))
-    assert near == ["tests/grading"]
-    assert far[0] == "tests/graders"
+    near, far = mutate.steps(Path("src/gradegate/assertions/judge/reply.py"))
+    assert near == ["tests/assertions/judge"]
+    assert far[0] == "tests/assertions"
     assert "tests/test_cli.py" in far
-    assert mutate.steps(Path("src/gradegate/cli.py"))[0][0].startswith("tests/test_")
+    assert mutate.steps(Path("src/gradegate/errors.py"))[0][0].startswith("tests/test_")
 
 
 @pytest.mark.slow
 def test_a_change_that_a_test_sees_is_noticed_and_the_copy_restored(tmp_path, monkeypatch):
-    module, test = tmp_path / "src/gradegate/deciding/m.py", tmp_path / "tests/deciding/test_m.py"
-    for path, text in ((module, "less = 1 < 2\nunseen = 1\n"), (test, "import runpy\n\ndef test_less():\n    print('FAILED  a case')\n    assert runpy.run_path('src/gradegate/deciding/m.py')['less']\n")):  # fmt: skip
+    module, test = tmp_path / "src/gradegate/gate/m.py", tmp_path / "tests/gate/test_m.py"
+    for path, text in ((module, "less = 1 < 2\nunseen = 1\n"), (test, "import runpy\n\ndef test_less():\n    print('FAILED  a case')\n    assert runpy.run_path('src/gradegate/gate/m.py')['less']\n")):  # fmt: skip
         path.parent.mkdir(parents=True)
         path.write_text(text)
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
-    monkeypatch.setattr(mutate, "steps", lambda path: [["tests/deciding"]])
+    monkeypatch.setattr(mutate, "steps", lambda path: [["tests/gate"]])
     by = [
         (mutation.was, mutate.noticed(tmp_path, mutation, 60))
-        for mutation in mutate.mutations(Path("src/gradegate/deciding/m.py"), module.read_bytes())
+        for mutation in mutate.mutations(Path("src/gradegate/gate/m.py"), module.read_bytes())
     ]
     assert dict(by)["2"] == ""
     assert by[-1] == ("1", "")
     assert module.read_text() == "less = 1 < 2\nunseen = 1\n"
     monkeypatch.setitem(mutate.COMPARISONS, mutate.ast.Lt, mutate.ast.Gt)
-    first = next(mutate.mutations(Path("src/gradegate/deciding/m.py"), module.read_bytes()))
-    assert mutate.noticed(tmp_path, first, 60) == "tests/deciding/test_m.py::test_less"
+    first = next(mutate.mutations(Path("src/gradegate/gate/m.py"), module.read_bytes()))
+    assert mutate.noticed(tmp_path, first, 60) == "tests/gate/test_m.py::test_less"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from gradegate import cli
-from gradegate.commands import flags
-from gradegate.files.document import strings
+from gradegate.cli import main as cli
+from gradegate.cli import parser as flags
+from gradegate.core.options import worded
+from gradegate.core.settings import OPTIONS, RUN_OPTIONS
+from gradegate.files.documents import strings
 from gradegate.github.inputs import answers_to_promptfoo, from_inputs
-from gradegate.options import worded
-from gradegate.values.settings import OPTIONS, RUN_OPTIONS
 from support.each import table
 
 # An option, what somebody writes, and what both doors make of it.

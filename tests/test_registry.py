@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from gradegate.asking.provider import PROVIDERS
-from gradegate.commands.list import listing
-from gradegate.commands.schema import schema
-from gradegate.configs.dialect import DIALECTS
-from gradegate.grading.grader import GRADERS
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.cli.commands.list import listing
+from gradegate.cli.commands.schema import schema
+from gradegate.config.dialect import DIALECTS
+from gradegate.providers.api.provider import PROVIDERS
 from gradegate.registry import Registry, near
-from gradegate.reporting.report import REPORTS
+from gradegate.reports.delivery.report import REPORTS
 from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.graded import Script, config, mistakes
@@ -23,11 +23,11 @@ from support.plugins import load_folder
 def test_every_plug_in_is_found_by_name_alone(registry):
     """In a process without the plug-ins of other tests: the text of some module holds each name in double quotes."""
     program = (
-        "from gradegate.asking import provider\n"
-        "from gradegate.configs import dialect\n"
-        "from gradegate.grading import grader\n"
-        "from gradegate.reporting import report\n"
-        "registries = (grader.GRADERS, provider.PROVIDERS, dialect.DIALECTS, report.REPORTS)\n"
+        "from gradegate.providers.api import provider\n"
+        "from gradegate.config import dialect\n"
+        "from gradegate.assertions.grading import evaluator\n"
+        "from gradegate.reports.delivery import report\n"
+        "registries = (evaluator.GRADERS, provider.PROVIDERS, dialect.DIALECTS, report.REPORTS)\n"
         f"registry = {{r.kind: r for r in registries}}[{registry.kind!r}]\n"
         "texts = list(registry._texts().values())\n"
         "print([name for name in registry.names() if not any(f'\"{name}\"' in text for text in texts)])"
@@ -38,11 +38,11 @@ def test_every_plug_in_is_found_by_name_alone(registry):
 
 def test_a_look_up_imports_what_it_needs_and_no_more():
     program = (
-        "import sys; from gradegate.grading.grader import GRADERS\n"
+        "import sys; from gradegate.assertions.grading.evaluator import GRADERS\n"
         "assert GRADERS.find('llm-rubric') is not None and GRADERS.find('nonsense') is None\n"
-        "print('gradegate.graders.llm_rubric' in sys.modules, 'gradegate.graders.g_eval' in sys.modules)\n"
+        "print('gradegate.assertions.llm_rubric' in sys.modules, 'gradegate.assertions.g_eval' in sys.modules)\n"
         "GRADERS.names()\n"
-        "print('gradegate.graders.g_eval' in sys.modules)"
+        "print('gradegate.assertions.g_eval' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False", "True"]
@@ -55,13 +55,15 @@ def test_a_run_imports_the_plug_ins_that_its_config_names(tmp_path):
     evals = {"prompts": ["Hi"], "providers": ["echo"], "defaultTest": {"options": {"provider": grader}}, "tests": tests}
     (tmp_path / "evals.json").write_text(json.dumps(evals))
     program = (
-        "import sys; from gradegate import cli\n"
+        "import sys; from gradegate.cli import main as cli\n"
         "code = cli.main(['validate', 'evals.json'])\n"
-        "folders = ('gradegate.providers.', 'gradegate.graders.', 'gradegate.dialects.')\n"
-        "print(code, *sorted(name for name in sys.modules if name.startswith(folders)))"
+        "from pathlib import Path\n"
+        "folders = ('gradegate.providers.', 'gradegate.assertions.', 'gradegate.config.dialects.')\n"
+        "plug_ins = [name for name in sys.modules if name.startswith(folders) and name.count('.') == 2 + ('dialects' in name)]\n"
+        "print(code, *sorted(name for name in plug_ins if Path(sys.modules[name].__file__).stem != '__init__'))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    found = "gradegate.dialects.promptfoo gradegate.graders.llm_rubric gradegate.providers.echo gradegate.providers.openai"
+    found = "gradegate.assertions.llm_rubric gradegate.config.dialects.promptfoo gradegate.providers.echo gradegate.providers.openai"
     assert done.stdout.splitlines()[-1] == f"0 {found}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from support import side_by_side as both
 from support.each import each
 

@@ -5,8 +5,8 @@ import sys
 from typing import NoReturn
 
 from gradegate import __version__
-from gradegate.deciding.exit import at_once
-from gradegate.reporting.streams import guard
+from gradegate.gate.exit_codes import at_once
+from gradegate.reports.format.streams import guard
 
 
 def script() -> NoReturn:
@@ -18,7 +18,7 @@ def script() -> NoReturn:
         guard()
         print(f"gradegate {__version__}")
         sys.exit()
-    from gradegate import cli
+    from gradegate.cli import main as cli
 
     cli.script()
 

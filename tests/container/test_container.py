@@ -119,13 +119,13 @@ def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:
-    assert container.python("import gradegate.cli, gradegate.github.action; print('ok')") == "ok"
+    assert container.python("import gradegate.cli.main, gradegate.github.action; print('ok')") == "ok"
     assert container.python("import importlib.util as u; print(u.find_spec('pip'))") == "None"
 
 
 def test_nothing_is_compiled_when_it_starts(container: Container) -> None:
     code = (
-        "import gradegate.cli, gradegate.steps.session, gradegate.github.action, sys\n"
+        "import gradegate.cli.main, gradegate.runner.session, gradegate.github.action, sys\n"
         "from pathlib import Path\n"
         "specs = [spec for m in list(sys.modules.values()) if (spec := getattr(m, '__spec__', None)) and spec.has_location]\n"
         "made = [(spec.name, Path(spec.cached)) for spec in specs if spec.cached]\n"

@@ -28,7 +28,7 @@ server.serve_forever()
 """
 WAIT = """
 import sys
-from gradegate.asking.ready import Ready, wait
+from gradegate.providers.api.readiness import Ready, wait
 print(wait([Ready(sys.argv[1], float(sys.argv[2]))], {}))
 """
 
@@ -100,7 +100,7 @@ def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(ne
 
 
 def test_the_gateway_that_a_message_names_is_the_runner(networks: Networks) -> None:
-    code = "from pathlib import Path; from gradegate.access.hosts import gateway_of; print(gateway_of(Path('/proc/net/route')))"
+    code = "from pathlib import Path; from gradegate.security.hosts import gateway_of; print(gateway_of(Path('/proc/net/route')))"
     command = ["ip", "netns", "exec", networks.container, sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == GATEWAY
     assert Path("/proc/net/route").exists()

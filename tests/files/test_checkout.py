@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from gradegate.access.environment import Environment
-from gradegate.files.checkout import commit_of, head_of
+from gradegate.files.git import commit_of, head_of
+from gradegate.security.environment import Environment
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
 

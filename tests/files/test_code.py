@@ -1,4 +1,4 @@
-from gradegate.files.kinds import ENDINGS, is_code
+from gradegate.files.paths import ENDINGS, is_code
 from support.each import each, table
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.files import document
+from gradegate.files import documents as document
 from support.each import each, table
 
 CORE = table(__file__, "CORE")

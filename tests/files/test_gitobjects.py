@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.files import checkout
-from gradegate.files.checkout import object_name, read_object
+from gradegate.files import git as checkout
+from gradegate.files.git import object_name, read_object
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "gc.auto=0"]
 

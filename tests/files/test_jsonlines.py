@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.files import document
+from gradegate.files import documents as document
 from support.each import each
 
 ODD_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r"  # line ends for str.splitlines, and no line feed

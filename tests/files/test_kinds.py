@@ -1,6 +1,6 @@
 from pathlib import PurePath
 
-from gradegate.files.kinds import holds_credentials, is_hidden, is_material
+from gradegate.files.paths import holds_credentials, is_hidden, is_material
 from support.each import each
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
-from gradegate.files.document import table
+from gradegate.files.documents import table
 
 Entry = TypedDict("Entry", {"for": str, "say": str})
 Family = TypedDict("Family", {"ids": str, "is": str, "do": str})
@@ -46,12 +46,12 @@ Names = dict[str, dict[str, str]]
 @pytest.mark.parametrize(
     ("place", "form"),
     [
-        (("configs", "keys.yaml"), Keys),
-        (("configs", "sentences.yaml"), Names),
+        (("config", "keys.yaml"), Keys),
+        (("config", "sentences.yaml"), Names),
         (("github", "promptfoo_action.yaml"), Inputs),
-        (("planning", "metrics.yaml"), Names),
-        (("planning", "types.yaml"), dict[str, str]),
-        (("asking", "unknown_ids.yaml"), Unserved),
+        (("planning.binding", "metrics.yaml"), Names),
+        (("planning.binding", "types.yaml"), dict[str, str]),
+        (("providers.api", "unknown_ids.yaml"), Unserved),
     ],
 )
 def test_a_table_has_its_form(place, form):
@@ -59,9 +59,9 @@ def test_a_table_has_its_form(place, form):
 
 
 def test_a_word_means_one_thing_in_one_place():
-    keys = table("configs", "keys.yaml")
+    keys = table("config", "keys.yaml")
     lists = [[word for entry in entries for word in entry["for"].split()] for entries in keys["meant"].values()]
     lists += [keys["documents"], keys["checks"]]
     assert [word for words in lists for word in words if words.count(word) > 1] == []
-    ids = [name for entry in table("asking", "unknown_ids.yaml")["families"] for name in entry["ids"].split()]
+    ids = [name for entry in table("providers.api", "unknown_ids.yaml")["families"] for name in entry["ids"].split()]
     assert len(ids) == len(set(ids))

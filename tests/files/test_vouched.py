@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.access.environment import FREE, Environment
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.checkout import Vouched
+from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace
+from gradegate.security.environment import FREE, Environment
 from support.each import each
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"]

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
+from gradegate.security.environment import Environment
 from support.each import each, table
 
 HERE = Origin("c.yaml", 3)

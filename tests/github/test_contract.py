@@ -181,7 +181,7 @@ def test_nobody_but_the_client_knows_where_github_is() -> None:
         own = path.relative_to(PACKAGE).as_posix()
         told = [words for words in knowing if words in path.read_text()]
         if own.startswith("github/") or any("GITHUB_" in words or "github" in words for words in told):
-            assert not told or own in ("github/client.py", "commands/telling.py"), (own, told)  # help names what is read
+            assert not told or own in ("github/client.py", "cli/output.py"), (own, told)  # help names what is read
 
 
 # --- defects, of the client and of the GitHub that tests are given: one of each kind -------------------------------

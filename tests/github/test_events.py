@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.access.environment import FREE
+from gradegate.security.environment import FREE
 from support.each import each, table
 from support.events import BASE, HEAD, pull_request
 from support.fake_github import FakeGitHub, Token

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import ENV, INPUTS, from_inputs, handed
 from support.each import each, table

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.github.workflow import Ending
+from gradegate.github.step_files import Ending
 from support.each import each, table, tables
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve

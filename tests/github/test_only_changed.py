@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.files.checkout import ways
+from gradegate.files.git import ways
 from gradegate.github.pull_request import _pattern
 from support.each import each, table
 from support.events import pull_request

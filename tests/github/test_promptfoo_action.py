@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gradegate.files.document import table
+from gradegate.files.documents import table
 from gradegate.github.inputs import answers_to_promptfoo, from_inputs
 from support.each import each
 

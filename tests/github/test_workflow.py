@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.github.workflow import SUMMARY_LIMIT, append_summary, outputs_text, safe_outputs, write_outputs
+from gradegate.github.step_files import SUMMARY_LIMIT, append_summary, outputs_text, safe_outputs, write_outputs
 from support.each import each, table
 from support.runner import FailedStep, commands, read_outputs, read_summary, shown
 

@@ -1,4 +1,4 @@
-"""The undocumented parts of requests and urllib3 that http/adapter.py leans on, each by its name.
+"""The undocumented parts of requests and urllib3 that http/connections.py leans on, each by its name.
 
 An upgrade that changes one fails here first, and the message says which.
 """
@@ -21,11 +21,12 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http import adapter, budget
-from gradegate.http.adapter import Connections
+from gradegate.http import budget
+from gradegate.http import connections as adapter
 from gradegate.http.budget import Deadlines
 from gradegate.http.client import Client
-from gradegate.http.response import Ask
+from gradegate.http.connections import Connections
+from gradegate.http.exchange import Ask
 from support.fake_llm import FakeLlm
 
 
@@ -169,5 +170,5 @@ def test_a_call_through_a_proxy_is_left_at_its_deadline(monkeypatch: pytest.Monk
 
 def test_nothing_else_leans_on_parts_of_urllib3():
     for path in Path("src/gradegate").rglob("*.py"):
-        if path.name != "adapter.py":
+        if path.name != "connections.py":
             assert not re.search(r"^\s*(import|from) (urllib3|requests)\b", path.read_text(), re.MULTILINE), path

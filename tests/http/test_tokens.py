@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gradegate.access.hiding import redactor, whole_tokens
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.tokens import Minted, Token, Tokens, life
+from gradegate.security.redaction import redactor, whole_tokens
 
 LONG, OVER = 3600.0, 1e-9  # seconds: one that is not renewed in a test, one that has ended at once
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from support.answered import cases, config
 from support.each import each, table
 from support.runner import commands

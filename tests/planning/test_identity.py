@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.grading.conclude import Bound
+from gradegate.assertions.grading.conclusion import Bound
+from gradegate.config.load import load
+from gradegate.core.settings import Settings
 from gradegate.planning.identity import digest, identity, request
-from gradegate.planning.load import load
-from gradegate.planning.plan import build_client, plan
-from gradegate.values.settings import Settings
+from gradegate.planning.make_plan import build_client, plan
 from support.checkouts import edit_by, write
 from support.each import each, table
 

@@ -1,6 +1,6 @@
 """Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
-from gradegate.texts.template import needs
+from gradegate.templating.template import needs
 from support.each import each, table
 
 

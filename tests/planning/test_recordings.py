@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from support.answered import cases, config, jsonl
 
 TWO = ({"description": "one", "vars": {"q": "a"}}, {"description": "two", "vars": {"q": "b"}})

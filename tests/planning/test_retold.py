@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gradegate import cli
-from gradegate.access.hosts import hosts
-from gradegate.commands import flags
-from gradegate.planning.retold import options
-from gradegate.values.settings import Settings
+from gradegate.cli import main as cli
+from gradegate.cli import parser as flags
+from gradegate.core.settings import Settings
+from gradegate.planning.command import options
+from gradegate.security.hosts import hosts
 from support.each import each, table
 
 CONFIG = table(__file__, "CONFIG")

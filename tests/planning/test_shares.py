@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.planning.plan import limits_of, share
-from gradegate.values.settings import Settings
+from gradegate.core.settings import Settings
+from gradegate.planning.make_plan import limits_of, share
 
 OF = st.integers(1, 40)
 

@@ -1,9 +1,9 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
-from gradegate.asking.provider import PROVIDERS, Provider
-from gradegate.asking.wire import post
+from gradegate.core.conversation import Usage
 from gradegate.http.client import Headers
-from gradegate.values.conversation import Usage
+from gradegate.providers.api.json_http import post
+from gradegate.providers.api.provider import PROVIDERS, Provider
 
 
 class Loopback(Provider):

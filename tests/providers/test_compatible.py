@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradegate.asking.provider import PROVIDERS
-from gradegate.asking.service import Service
+from gradegate.providers.api.provider import PROVIDERS
+from gradegate.providers.api.service import Service
 from support.each import table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from gradegate.asking.provider import PROVIDERS
+from gradegate.providers.api.provider import PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("providers.md", "provider-options.md", "http.md", "graders.md")

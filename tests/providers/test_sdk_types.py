@@ -8,9 +8,9 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from pydantic import TypeAdapter
 
-from gradegate.asking.messages import TAKEN
-from gradegate.grading.reading.form import Form
-from gradegate.values.conversation import Message
+from gradegate.assertions.judge.form import Form
+from gradegate.core.conversation import Message
+from gradegate.providers.api.anthropic_messages import TAKEN
 from support import vendors
 from support.fake_llm import FakeLlm
 from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
@@ -118,8 +118,8 @@ def test_what_openai_documents_is_sent():
     from openai.types.chat.completion_create_params import CompletionCreateParamsBase
     from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-    from gradegate.asking.completions import RESPONSES_SENT as RESPONSES
-    from gradegate.asking.completions import SENT
+    from gradegate.providers.api.openai_chat import RESPONSES_SENT as RESPONSES
+    from gradegate.providers.api.openai_chat import SENT
 
     left = {"model", "messages", "input", "audio", "image", "stream_options", "background", "background_options"}
     assert set(CompletionCreateParamsBase.__annotations__) - set(SENT) <= left
@@ -131,7 +131,7 @@ def test_what_openai_documents_is_sent():
 
 def schemas() -> dict[str, dict]:
     """Every schema that a grader asks for, by module and name."""
-    packages = [import_module(name) for name in ("gradegate.graders", "gradegate.grading", "gradegate.grading.metrics")]
+    packages = [import_module(name) for name in ("gradegate.assertions", "gradegate.assertions.judge", "gradegate.assertions.metrics")]
     modules = [import_module(f"{package.__name__}.{found.name}") for package in packages for found in iter_modules(package.__path__)]
     values = {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()}
     values |= {name: value.schema for name, value in values.items() if isinstance(value, Form)}

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.asking import httpreply, wire
+from gradegate.core.conversation import IS_DATA
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.response import Response
-from gradegate.values.conversation import IS_DATA
+from gradegate.http.exchange import Response
+from gradegate.providers.api import json_http as wire
+from gradegate.providers.api import request_template as httpreply
 from support.each import each, table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm

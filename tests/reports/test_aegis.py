@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.configs.aegis import Run
-from gradegate.deciding.gate import decide
-from gradegate.reporting.report import Links
-from gradegate.steps.session import check_outputs
-from gradegate.values.conversation import Usage
-from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RunResult
-from gradegate.values.suite import Policy, Rule
+from gradegate.config.aegis import Run
+from gradegate.core.conversation import Usage
+from gradegate.core.suite import Policy, Rule
+from gradegate.gate.decision import decide
+from gradegate.reports.delivery.report import Links
+from gradegate.results.grades import Asserted, Decision, Grade, Outcome, Row, RunResult
+from gradegate.runner.session import check_outputs
 from support import samples
 from support.cells import unmet
 from support.each import each, table

@@ -12,9 +12,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradegate import cli
-from gradegate.reporting.report import REPORTS
-from gradegate.results.file import reread_file
+from gradegate.cli import main as cli
+from gradegate.reports.delivery.report import REPORTS
+from gradegate.results.results_file import reread_file
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, flipping, scripted, suite
 from support.samples import LINKS

@@ -10,12 +10,12 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.markdown import utf8, utf16
-from gradegate.reporting.report import Links
+from gradegate.core.suite import Note, Rule
+from gradegate.reports.delivery.report import Links
+from gradegate.reports.format.markdown import utf8, utf16
+from gradegate.results.accounts import AskedModel
+from gradegate.results.grades import Decision, Outcome, Row, RuleResult
 from gradegate.structs import replace
-from gradegate.values.account import AskedModel
-from gradegate.values.result import Decision, Outcome, Row, RuleResult
-from gradegate.values.suite import Note, Rule
 from support import samples
 from support.each import each
 

@@ -13,17 +13,18 @@ from unittest.mock import Mock
 import pytest
 from junitparser import JUnitXml
 
-from gradegate import cli
-from gradegate.commands import schema
+from gradegate.cli import main as cli
+from gradegate.cli.commands import schema
+from gradegate.core.settings import ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.github import publish, workflow
+from gradegate.github import publish
+from gradegate.github import step_files as workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.publish import Stamp
-from gradegate.reporting.report import Links
-from gradegate.reporting.visible import command, harmless
-from gradegate.values.result import Decision
-from gradegate.values.settings import ActionSettings, Settings
+from gradegate.reports.delivery.report import Links
+from gradegate.reports.format.escape import command, harmless
+from gradegate.results.grades import Decision
 from support import samples
 from support.each import each
 from support.hostile import Hostile

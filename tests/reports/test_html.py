@@ -4,9 +4,9 @@ import base64
 import hashlib
 import re
 
-from gradegate.reporting.report import Links
+from gradegate.reports.delivery.report import Links
+from gradegate.results.grades import Decision
 from gradegate.structs import replace
-from gradegate.values.result import Decision
 from support import samples, screens, showcase
 from support.each import each
 from support.pages import Page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.values.result import Decision, Outcome
+from gradegate.results.grades import Decision, Outcome
 from support import chromium, samples, screens, showcase
 from support.pages import looks_on_github
 

@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 from msgspec.structs import asdict
 
-from gradegate.commands.schema import schema
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.cli.commands.schema import schema
+from gradegate.core.conversation import Usage
+from gradegate.reports.delivery.report import REPORTS, Links
+from gradegate.results.grades import Decision
 from gradegate.results.mapping import model_of
 from gradegate.results.shape import Results
-from gradegate.values.conversation import Usage
-from gradegate.values.result import Decision
 from support import samples
 from support.each import each, table
 

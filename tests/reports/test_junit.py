@@ -12,10 +12,10 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from gradegate.reporting.report import Links
+from gradegate.core.suite import Rule
+from gradegate.reports.delivery.report import Links
+from gradegate.results.grades import Decision, GateOutcome, Outcome, RuleResult, Vote
 from gradegate.structs import replace
-from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult, Vote
-from gradegate.values.suite import Rule
 from support import samples
 from support.each import each
 

@@ -3,15 +3,15 @@
 import re
 from pathlib import Path
 
-from gradegate.deciding.gate import decide
+from gradegate.core.suite import Note, Policy
 from gradegate.errors import Origin
-from gradegate.reporting.failing import explain_grade
-from gradegate.reporting.markdown import utf16
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.gate.decision import decide
+from gradegate.reports.delivery.report import REPORTS, Links
+from gradegate.reports.format.markdown import utf16
+from gradegate.reports.view.failing import explain_grade
+from gradegate.results.accounts import AskedModel, ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import GateOutcome, Outcome, RunResult
 from gradegate.structs import replace
-from gradegate.values.account import AskedModel, ChangeKind, GateChange, GateChanges
-from gradegate.values.result import GateOutcome, Outcome, RunResult
-from gradegate.values.suite import Note, Policy
 from support import samples, screens, showcase
 from support.cells import differences
 from support.each import each, tables

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.base.pairing import beside
-from gradegate.files import bounds
+from gradegate.files import limits as bounds
 from gradegate.files.plain_files import UnusableError as Unusable
-from gradegate.results import file as recorded
-from gradegate.results.file import read_baseline
-from gradegate.values.result import Counterpart, Outcome
+from gradegate.results import results_file as recorded
+from gradegate.results.baseline import beside
+from gradegate.results.grades import Counterpart, Outcome
+from gradegate.results.results_file import read_baseline
 from support.checkouts import edit_by
 from support.each import each, table
 from support.patience import PATIENCE

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.core.conversation import Image, Turn, Usage
+from gradegate.core.suite import NOWHERE, CaseRuns, Note, Runs
 from gradegate.errors import ConfigError, Origin
-from gradegate.reporting.deliver import render
-from gradegate.reporting.report import Links
-from gradegate.reporting.story import story, summary
-from gradegate.results.file import reread, reread_file
+from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.report import Links
+from gradegate.reports.format.case_story import story, summary
+from gradegate.results.accounts import NO_CHANGES, CacheReport, GateChanges
+from gradegate.results.grades import Decision, GateOutcome, Row
+from gradegate.results.results_file import reread, reread_file
 from gradegate.structs import names, replace
-from gradegate.values.account import NO_CHANGES, CacheReport, GateChanges
-from gradegate.values.conversation import Image, Turn, Usage
-from gradegate.values.result import Decision, GateOutcome, Row
-from gradegate.values.suite import NOWHERE, CaseRuns, Note, Runs
 from support import samples, screens, showcase
 from support.each import each
 

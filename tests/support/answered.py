@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from gradegate import cli
+from gradegate.cli import main as cli
 
 HI = {"type": "contains", "value": "hi"}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from gradegate.steps.preparation import prepare
+from gradegate.core.settings import Settings
+from gradegate.results.accounts import GateChange, GateChanges
+from gradegate.runner.prepare import prepare
 from gradegate.structs import replace
-from gradegate.values.account import GateChange, GateChanges
-from gradegate.values.settings import Settings
 
 CONFIG = "promptfooconfig.yaml"
 ENVIRON = {"OPENAI_API_KEY": "sk-0123456789"}

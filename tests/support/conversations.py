@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.grading import rubric
+from gradegate.assertions.judge import rubric
 from support.fake_llm import FakeLlm
 
 KINDS = {

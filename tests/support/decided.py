@@ -7,12 +7,12 @@ undone, `h` unheard, `w` withheld. `*9` behind a word makes nine of it.
 
 import re
 
-from gradegate.deciding.gate import decide
-from gradegate.grading.conclude import conclude_case
+from gradegate.assertions.grading.conclusion import conclude_case
+from gradegate.core.suite import Policy, Rule
+from gradegate.gate.decision import decide
+from gradegate.results.accounts import NO_CHANGES
+from gradegate.results.grades import Asserted, Grade, Outcome, Row, RunResult, Vote
 from gradegate.structs import names
-from gradegate.values.account import NO_CHANGES
-from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, Vote
-from gradegate.values.suite import Policy, Rule
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 OUTCOMES = {"P": P, "F": F, "E": E}

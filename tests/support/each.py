@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.processes.evaluate import begin
+from gradegate.sandbox.evaluate import begin
 from support.fake_llm import FakeLlm
 
 

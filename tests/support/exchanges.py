@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from gradegate.core.conversation import Message, Reply
 from gradegate.errors import ConfigError, ProviderError
-from gradegate.processes.evaluate import begin
-from gradegate.values.conversation import Message, Reply
+from gradegate.sandbox.evaluate import begin
 from support.cells import differences
 from support.each import tables
 from support.fake_llm import FakeLlm

@@ -3,11 +3,11 @@
 import random
 from collections.abc import Iterator
 
+from gradegate.core.conversation import Turn, Usage
+from gradegate.core.suite import Note, Rule
 from gradegate.errors import Origin
-from gradegate.values.account import AskedModel, DerivedMetric
-from gradegate.values.conversation import Turn, Usage
-from gradegate.values.result import Asserted, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
-from gradegate.values.suite import Note, Rule
+from gradegate.results.accounts import AskedModel, DerivedMetric
+from gradegate.results.grades import Asserted, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from support.each import table
 from support.samples import decision
 

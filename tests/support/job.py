@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gradegate import cli
+from gradegate.cli import main as cli
 from support.events import pull_request
 from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.replies.seals import SCHEMA
+from gradegate.providers.cache.seals import SCHEMA
 from support.fake_llm import FakeLlm
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}

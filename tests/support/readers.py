@@ -1,13 +1,13 @@
 """What a form makes of a reply, and the forms of all graders that read text."""
 
-from gradegate.asking.provider import Provider
+from gradegate.assertions import closedqa, context_faithfulness, context_recall, factuality, g_eval
+from gradegate.assertions.judge import reply as reading
+from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.reply import Circumstances
+from gradegate.assertions.llm_rubric import SCHEMA, LlmRubric
+from gradegate.core.conversation import Reply, Usage
 from gradegate.errors import Unreadable
-from gradegate.graders import closedqa, context_faithfulness, context_recall, factuality, g_eval
-from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
-from gradegate.grading.reading import reply as reading
-from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.reply import Circumstances
-from gradegate.values.conversation import Reply, Usage
+from gradegate.providers.api.provider import Provider
 
 FORMS = {
     "pass": Form(SCHEMA, LlmRubric(value="x").read, object_only=True),

@@ -3,14 +3,14 @@
 import functools
 from collections.abc import Iterable
 
-from gradegate.deciding.gate import blamed
+from gradegate.core.conversation import Turn, Usage
+from gradegate.core.suite import Note, Rule, Select
 from gradegate.errors import Origin
-from gradegate.reporting.report import REPORTS, Links
+from gradegate.gate.decision import blamed
+from gradegate.reports.delivery.report import REPORTS, Links
+from gradegate.results.accounts import AskedModel, ChangeKind, DerivedMetric, GateChange, GateChanges
+from gradegate.results.grades import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote
 from gradegate.structs import replace
-from gradegate.values.account import AskedModel, ChangeKind, DerivedMetric, GateChange, GateChanges
-from gradegate.values.conversation import Turn, Usage
-from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote
-from gradegate.values.suite import Note, Rule, Select
 from support.each import table
 
 CONFIG = "evals/capitals.yaml"

@@ -33,8 +33,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate import cli
-from gradegate.processes.evaluate import begin
+from gradegate.cli import main as cli
+from gradegate.sandbox.evaluate import begin
 from support.cells import MISSING, at, differences
 from support.conversations import Script
 from support.each import tables

@@ -4,18 +4,18 @@ import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gradegate.deciding.gate import decide
+from gradegate.core.conversation import Turn
+from gradegate.core.settings import Settings
+from gradegate.core.suite import Policy, Rule, Select
 from gradegate.errors import Origin
+from gradegate.gate.decision import decide
 from gradegate.github import action
-from gradegate.reporting.report import Links
+from gradegate.reports.delivery.report import Links
+from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
-from gradegate.steps.session import unasked
+from gradegate.results.grades import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.runner.session import unasked
 from gradegate.structs import replace
-from gradegate.values.account import AskedModel, BaselineReport, GateChanges, KeyUse, Made
-from gradegate.values.conversation import Turn
-from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult
-from gradegate.values.settings import Settings
-from gradegate.values.suite import Policy, Rule, Select
 from support import samples
 from support.each import table
 

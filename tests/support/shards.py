@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from gradegate import cli
-from gradegate.processes.evaluate import begin
+from gradegate.cli import main as cli
+from gradegate.sandbox.evaluate import begin
 
 PARTS, OPEN = "gradegate-parts", "gradegate-parts/open.jsonl"
 TIMES = {"seconds", "started", "oldest_days", "latency"}

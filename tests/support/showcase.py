@@ -2,12 +2,12 @@
 
 import random
 
-from gradegate.deciding.gate import decide
+from gradegate.core.conversation import Turn, Usage
+from gradegate.core.suite import Policy, Rule, Select
+from gradegate.gate.decision import decide
+from gradegate.results.accounts import BaselineReport
+from gradegate.results.grades import Decision, Grade, Outcome, Row
 from gradegate.structs import replace
-from gradegate.values.account import BaselineReport
-from gradegate.values.conversation import Turn, Usage
-from gradegate.values.result import Decision, Grade, Outcome, Row
-from gradegate.values.suite import Policy, Rule, Select
 from support import samples, screens
 from support.each import table
 from support.screens import CONFIG

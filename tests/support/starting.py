@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate import cli
+from gradegate.cli import main as cli
 
 TEMPLATES = ("prompt", "application", "answers", "rag", "chatbot")
 _SPOILED = re.compile(r"  reply: [^\n]*\n(  # To see a blocked run[^\n]*\n)  # (reply: [^\n]*)\n")

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from gradegate import cli
-from gradegate.processes.evaluate import begin
+from gradegate.cli import main as cli
+from gradegate.sandbox.evaluate import begin
 from support.fake_github import FakeGitHub
 from support.patience import PATIENCE
 from support.runner import Command, commands, read_outputs, read_summary, shown

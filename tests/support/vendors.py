@@ -4,15 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gradegate.access.environment import Environment
-from gradegate.asking import options
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
-from gradegate.configs.dialect import Source
-from gradegate.configs.specs import providers
+from gradegate.config.dialect import Source
+from gradegate.config.providers import providers
+from gradegate.core.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
-from gradegate.values.conversation import Message, Reply, Request
+from gradegate.providers.api import options
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.security.environment import Environment
 from support.each import table
 from support.fake_llm import FakeLlm, chat
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document
+from gradegate.files import documents as document
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE)  # behind the commit of an action

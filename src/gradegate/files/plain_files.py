@@ -14,10 +14,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
+from gradegate.core.numbers import many
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.bounds import MIB
+from gradegate.files.limits import MIB
 from gradegate.structs import Struct, replace
-from gradegate.values.figures import many
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

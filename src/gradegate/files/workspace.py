@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
-from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.bounds import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
-from gradegate.files.checkout import Vouched
-from gradegate.files.kinds import holds_credentials, is_code, is_hidden, is_material
+from gradegate.files.git import Vouched
+from gradegate.files.limits import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
+from gradegate.files.paths import holds_credentials, is_code, is_hidden, is_material
 from gradegate.registry import near
+from gradegate.security.environment import Environment
 from gradegate.structs import Struct
 
 _NAMES = 5_000  # of a folder that are looked at, for one that was meant

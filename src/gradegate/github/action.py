@@ -5,25 +5,25 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError, NoPartsError
-from gradegate.files.checkout import head_of, repository_of
+from gradegate.files.git import head_of, repository_of
+from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
 from gradegate.github.pull_request import Filter, approval, with_pull_request
-from gradegate.github.workflow import Ending
-from gradegate.reporting.redact import at_door
-from gradegate.reporting.visible import command, harmless
-from gradegate.running.progress import progress
-from gradegate.steps.preparation import Prepared, prepare
-from gradegate.steps.session import Delivered, deliver, deliver_without_keys
-from gradegate.steps.shards import Written, answered_by_parts, ask, name_open, of_merge
+from gradegate.github.step_files import Ending
+from gradegate.reports.delivery.redact import at_door
+from gradegate.reports.format.escape import command, harmless
+from gradegate.results.accounts import Approval
+from gradegate.results.grades import GateOutcome
+from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.progress import progress
+from gradegate.runner.session import Delivered, deliver, deliver_without_keys
+from gradegate.runner.shards.shard import Written, answered_by_parts, ask, name_open, of_merge
 from gradegate.structs import replace
-from gradegate.values.account import Approval
-from gradegate.values.result import GateOutcome
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (

@@ -22,17 +22,17 @@ from zipfile import BadZipFile, ZipFile
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
-from gradegate.access.environment import OWN
-from gradegate.files.bounds import MAX_BASELINE, MIB
+from gradegate.files.limits import MAX_BASELINE, MIB
 from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, patiently, said
 from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
-from gradegate.reporting.deliver import render
-from gradegate.reporting.visible import harmless
-from gradegate.steps.session import Delivered
+from gradegate.reports.delivery.deliver import render
+from gradegate.reports.format.escape import harmless
+from gradegate.results.grades import GateOutcome
+from gradegate.runner.session import Delivered
+from gradegate.security.environment import OWN
 from gradegate.structs import Struct, replace
-from gradegate.values.result import GateOutcome
 
 RESULTS, HISTORY = "results.json", "history.jsonl"
 FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by the option that reads it

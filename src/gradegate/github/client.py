@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gradegate import __version__
-from gradegate.access.hiding import excerpt
 from gradegate.errors import GradegateError, ProviderError, Trouble
-from gradegate.files.bounds import MAX_BODY
+from gradegate.files.limits import MAX_BODY
 from gradegate.github.event import Event
 from gradegate.http.client import Client
-from gradegate.http.response import Response
+from gradegate.http.exchange import Response
+from gradegate.security.redaction import excerpt
 
 T = TypeVar("T")
 API_VERSION = "2022-11-28"

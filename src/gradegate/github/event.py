@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from gradegate.access.environment import LARGEST
-from gradegate.reporting.report import Links
+from gradegate.reports.delivery.report import Links
+from gradegate.security.environment import LARGEST
 
 # Where a run that Dependabot started gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions

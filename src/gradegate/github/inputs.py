@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradegate.core.options import RUNS, SWITCH, Option
+from gradegate.core.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.document import table
+from gradegate.files.documents import table
 from gradegate.github.artifact import FILES
-from gradegate.options import RUNS, SWITCH, Option
 from gradegate.registry import suggest
-from gradegate.reporting.visible import one_line
+from gradegate.reports.format.escape import one_line
 from gradegate.results.mapping import encodable
 from gradegate.structs import Struct, replace
-from gradegate.values.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).

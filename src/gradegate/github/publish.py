@@ -17,23 +17,23 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.access.environment import sealing
-from gradegate.access.hiding import Hide, excerpt
+from gradegate.core.settings import ActionSettings
 from gradegate.errors import ConfigError
-from gradegate.github import workflow
+from gradegate.github import step_files as workflow
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.github.event import Event, links
-from gradegate.github.workflow import MISTAKEN
-from gradegate.http.response import Response
-from gradegate.reporting.deliver import report_of
-from gradegate.reporting.findings import fingerprint
-from gradegate.reporting.page import bare
-from gradegate.reporting.redact import concealed_mistakes
-from gradegate.reporting.report import REPORTS, Document, Sink
-from gradegate.reporting.visible import command, harmless, visible
+from gradegate.github.step_files import MISTAKEN
+from gradegate.http.exchange import Response
+from gradegate.reports.delivery.deliver import report_of
+from gradegate.reports.delivery.redact import concealed_mistakes
+from gradegate.reports.delivery.report import REPORTS, Document, Sink
+from gradegate.reports.format.escape import command, harmless, visible
+from gradegate.reports.format.page import bare
+from gradegate.reports.view.findings import fingerprint
+from gradegate.results.grades import Decision, GateOutcome
+from gradegate.security.environment import sealing
+from gradegate.security.redaction import Hide, excerpt
 from gradegate.structs import Struct, replace
-from gradegate.values.result import Decision, GateOutcome
-from gradegate.values.settings import ActionSettings
 
 # --- the one comment on the pull request -----------------------------------------------------------------------------
 

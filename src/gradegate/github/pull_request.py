@@ -15,21 +15,21 @@ from urllib.parse import quote
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
-from gradegate.access.hosts import host_at, is_loopback, is_private, literal
+from gradegate.config.load import DEFAULT_CONFIGS
+from gradegate.core.numbers import many
+from gradegate.core.settings import Settings
+from gradegate.core.suite import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
-from gradegate.files.checkout import Vouched, folders_of, head_of, repository_of, ways
-from gradegate.files.kinds import runs_code
+from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
+from gradegate.files.paths import runs_code
 from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
-from gradegate.planning.load import DEFAULT_CONFIGS
-from gradegate.reporting.visible import one_line
-from gradegate.steps.preparation import Prepared
+from gradegate.reports.format.escape import one_line
+from gradegate.results.accounts import Approval, AskedModel
+from gradegate.runner.prepare import Prepared
+from gradegate.security.hosts import host_at, is_loopback, is_private, literal
 from gradegate.structs import Struct, replace
-from gradegate.values.account import Approval, AskedModel
-from gradegate.values.figures import many
-from gradegate.values.settings import Settings
-from gradegate.values.suite import NOWHERE
 
 _READS = "pull-requests: read` or `write"
 MOST = 3000  # files that GitHub lists of one pull request

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from gradegate.core.conversation import Usage
+from gradegate.core.numbers import exact
+from gradegate.core.suite import NO_LIMITS, Limits
 from gradegate.errors import ProviderError, Trouble
-from gradegate.values.account import BudgetReport
-from gradegate.values.conversation import Usage
-from gradegate.values.figures import exact
-from gradegate.values.suite import NO_LIMITS, Limits
+from gradegate.results.accounts import BudgetReport
 
 LOOK_EVERY = 0.25  # seconds
 IDLE_LOOKS = 8  # without a call in flight, after which the thread ends; the next call starts another

@@ -21,19 +21,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+from gradegate.core.conversation import NO_USAGE
+from gradegate.core.settings import RETRIES, TIMEOUT
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.bounds import MAX_BODY
+from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
+from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
-from gradegate.http.response import Ask, Response
 from gradegate.http.tokens import Minted, Tokens
-from gradegate.replies.question import Replies, current
+from gradegate.providers.cache.call import Replies, current
 from gradegate.structs import replace
-from gradegate.values.conversation import NO_USAGE
-from gradegate.values.settings import RETRIES, TIMEOUT
 
 if TYPE_CHECKING:
-    from gradegate.http.adapter import Connections
+    from gradegate.http.connections import Connections
 
 SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
@@ -139,7 +139,7 @@ class Client:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
         with self._making:
             if self._connections is None:
-                from gradegate.http.adapter import Connections
+                from gradegate.http.connections import Connections
 
                 # Whichever guard it is by then looks.
                 self._connections = Connections(self.slots, self.environ, lambda *seen: self.guard.check_peer(*seen))  # noqa: PLW0108

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.access.egress import PRIVATE, Egress
-from gradegate.access.hiding import Traces, whole_tokens
-from gradegate.access.hosts import Address, host_at
 from gradegate.errors import ProviderError, Trouble
+from gradegate.security.egress import PRIVATE, Egress
+from gradegate.security.hosts import Address, host_at
+from gradegate.security.redaction import Traces, whole_tokens
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"

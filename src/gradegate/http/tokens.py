@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from gradegate.access.hiding import remember
 from gradegate.errors import ProviderError, Trouble
+from gradegate.security.redaction import remember
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
 PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after

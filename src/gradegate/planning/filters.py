@@ -4,16 +4,16 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gradegate.configs import specs
-from gradegate.configs.dialect import Source
+from gradegate.config import providers as specs
+from gradegate.config.dialect import Source
+from gradegate.core.numbers import many
+from gradegate.core.settings import Settings
+from gradegate.core.suite import Case, Note, ProviderSpec, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.processes.evaluate import Exceeded
+from gradegate.sandbox.evaluate import Exceeded
 from gradegate.structs import replace
-from gradegate.texts.patterns import found_in
-from gradegate.texts.template import show
-from gradegate.values.figures import many
-from gradegate.values.settings import Settings
-from gradegate.values.suite import Case, Note, ProviderSpec, Suite
+from gradegate.templating.regex import found_in
+from gradegate.templating.template import show
 
 Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
 

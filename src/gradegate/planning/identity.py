@@ -14,10 +14,10 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from gradegate.grading.conclude import Binding, BoundSet
-from gradegate.planning.job import Job, Plan
+from gradegate.assertions.grading.conclusion import Binding, BoundSet
+from gradegate.core.suite import Case, ProviderSpec
+from gradegate.planning.plan import Job, Plan
 from gradegate.structs import Struct, names, replace
-from gradegate.values.suite import Case, ProviderSpec
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.asking.options import parameters
-from gradegate.asking.provider import Provider, Recorded
+from gradegate.core.suite import Case, PromptSpec, ProviderSpec, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.planning.bind import Binder
+from gradegate.planning.binding.models import Binder
+from gradegate.providers.api.options import parameters
+from gradegate.providers.api.provider import Provider, Recorded
 from gradegate.structs import Struct
-from gradegate.values.suite import Case, PromptSpec, ProviderSpec, Suite
 
 MOST = 12  # names that a message lists
 _RECORDED = Recorded()

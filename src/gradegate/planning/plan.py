@@ -1,145 +1,160 @@
-"""From suites to jobs: everything is filled in and bound here, so every mistake shows before the first call."""
+"""What a plan is made of: one question to one target, with what is asserted of the answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
 
-from gradegate.access.hiding import excerpt
-from gradegate.asking.provider import Provider
-from gradegate.configs import idle
-from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.budget import Budget, strictest
-from gradegate.http.client import Client
-from gradegate.http.guard import Guard
-from gradegate.planning import scripts
-from gradegate.planning.bind import Binder
-from gradegate.planning.credentials import egress
-from gradegate.planning.job import Job, Plan
-from gradegate.planning.load import Located
-from gradegate.planning.models import grading_models, prices
-from gradegate.planning.planner import Planner
-from gradegate.planning.size import Size
-from gradegate.values.account import AskedModel, KeyUse
-from gradegate.values.figures import many
-from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.values.suite import Case, Limits, Note, Quarantine
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-_SOON = 7  # days before its end from which reports say that a quarantine ends
-_NAMED = 20  # tests in quarantine that a note names
+from gradegate.assertions.grading.conclusion import Binding
+from gradegate.core.options import MOST_RUNS
+from gradegate.core.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
+from gradegate.errors import ConfigError, Mistake
+from gradegate.providers.api.provider import Provider
+from gradegate.recordings.parsing.recorded_answer import Answer
+from gradegate.results.accounts import AskedModel, History, KeyUse
+from gradegate.results.earlier_run import Baseline
+from gradegate.results.grades import Power, selects
+from gradegate.structs import Struct, replace
+
+Render = Callable[[Sequence[Any]], str]
 
 
-def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
-    """An even share of a whole number, of which the first shards have what is over; all of it where there are none."""
-    if shard is None:
-        return whole
-    number, of = shard
-    return max(least, whole // of + (number <= whole % of))
+class Recall(Struct, frozen=True):
+    """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
+
+    names: tuple[str, ...]
+    fill: Callable[[Mapping[str, str]], Job]
 
 
-def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
-    """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
-    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
-    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
-    if settings.shard is None:
-        return limits
-    # An even share of the calls and dollars that are left. Seconds go by for all shards at once.
-    calls, usd, shard, taken = limits.calls, limits.usd, settings.shard, settings.taken
-    return Limits(
-        calls=None if calls is None else share(max(0, calls - taken[0]), shard),
-        usd=None if usd is None else max(0.0, usd - taken[1]) / shard[1],
-        seconds=limits.seconds,
-    )
+class Job(Struct, frozen=True):
+    """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
+
+    suite: str
+    case: Case
+    number: int  # jobs with the same number are answers to the same case
+    repeats: int
+    target: Provider
+    prompt: PromptSpec
+    text: str  # the prompt, filled in
+    vars: Mapping[str, Any]
+    assertions: tuple[Binding, ...]
+    # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
+    render: Render | None = None
+    definition: bytes = b""  # of what the case gives and asks for
+    of_base: bool = False  # asked for comparison; no rule looks at its answers
+    given: tuple[Answer | None, ...] | None = None  # by repetition, where answers made elsewhere are graded
+    stores: str = ""  # the name under which its answer is stored for later jobs
+    recall: Recall | None = None  # where it uses such answers
+    in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
+    needs: CaseRuns | None = None  # what its runs are held to, where they are counted together
+    ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
+
+    @property
+    def fewest(self) -> int:
+        """How many answers settle it at best."""
+        return self.repeats if self.needs is None else min(self.needs.whole.passes, self.needs.whole.of - self.needs.whole.passes + 1)
+
+    @property
+    def talk(self) -> tuple[str, ...] | None:
+        """The group of jobs whose answers are had in order: those of a conversation, or of a target where some are stored."""
+        return (self.suite, self.target.name) if self.in_order else self.conversation
+
+    @property
+    def conversation(self) -> tuple[str, ...] | None:
+        """The conversation that its answers are part of, where its prompt tells one.
+
+        A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
+        ``metadata.conversationId``, as in promptfoo.
+        """
+        if self.render is None:
+            return None
+        name = str(self.case.metadata.get("conversationId", ""))
+        return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
 
 
-def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
-    """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
-    configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
-    return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
+class Other(Struct, frozen=True):
+    """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
+
+    gone: tuple[str, ...] = ()
+    commit: str = ""
 
 
-def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
-    """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
-    configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
-    timeout = settings.timeout or configured or TIMEOUT
-    slots = concurrency(settings, suites)
-    budget = Budget(limits_of(settings, suites))
-    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ, budget=budget)
+class Sentinels(Struct, frozen=True):
+    """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
+
+    jobs: tuple[tuple[Job, bool], ...]
+    agreement: float
+    always: bool = False
 
 
-def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
-    """Raises ConfigError with every mistake of every suite."""
-    pool: dict[bytes, Provider] = {}
-    allowed = egress(settings, (spec for located in suites for spec in located.suite.specs()))
-    client.guard = Guard(allowed.beside(client.guard.egress))  # of base and head
-    size = Size()
-    jobs: list[Job] = []
-    notes: list[Note] = []
-    mistakes: list[Mistake] = []
-    for located in suites:
-        suite, wrong = scripts.with_made_vars(located.suite)
-        binder = Binder(suite, located.workspace, located.folder, client, pool, allowed, settings.asks_targets)
-        planner = Planner(suite, located.recorded, settings, binder, size)
-        jobs += planner.jobs()
-        mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
-        passed = idle.notes([*located.suite.idle, *dict.fromkeys(binder.idle)])
-        notes += [*located.suite.notes, *passed, *planner.notes]
-    notes += _quarantines(jobs)
-    notes += [note for provider in pool.values() for note in provider.notes]
-    mistakes += prices(client.budget.limits, jobs)
-    if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
-        where = Origin(suites[0].suite.file) if len(suites) == 1 else None
-        mistakes.append(Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`"))
-    if mistakes:
-        raise ConfigError(*_grouped(mistakes))
-    grading = {id(model) for job in jobs for model in grading_models(job)}
-    return Plan(
-        jobs=tuple(jobs),
-        policies=tuple(located.suite.policy for located in suites),
-        concurrency=concurrency(settings, suites),
-        notes=tuple(dict.fromkeys(notes)),
-        models=tuple(
-            dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen, id(it) in grading) for it in pool.values())
-        ),
-        keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
-        about={located.suite.file: located.suite.about for located in suites if located.suite.about},
-        digests={located.suite.file: located.digest for located in suites},
-        derived={it.suite.file: it.suite.derived for it in suites if it.suite.derived and it.recorded is None},
-        commit=settings.commit,
-    )
+class Plan(Struct, frozen=True):
+    """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
+
+    jobs: tuple[Job, ...]
+    policies: tuple[Policy, ...]
+    concurrency: int
+    notes: tuple[Note, ...] = ()
+    models: tuple[AskedModel, ...] = ()
+    keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
+    about: Mapping[str, Mapping[str, Any]] = {}  # what dialects keep for reports, by file
+    digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
+    recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers
+    derived: Mapping[str, tuple[DerivedSpec, ...]] = {}  # of each config that has any, by file
+    commit: str = ""  # what was checked out, where it is known
+    titles: Mapping[str, str] = {}  # descriptions of configs, by file
+    options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
+    folder: str = ""
+    only: str = ""  # what is asked of it, where that is a part
+    baseline: Baseline | None = None  # the recorded run that this one is compared with
+    sentinels: Sentinels | None = None
+    powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
+    base: Other | None = None  # the other side, where its jobs are among these
+    history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written
+
+    @property
+    def answers(self) -> int:
+        """How many answers are planned."""
+        return sum(job.repeats for job in self.jobs)
+
+    @property
+    def assertions(self) -> int:
+        """How many assertions of answers are planned; a set is one."""
+        return sum(job.repeats * len(job.assertions) for job in self.jobs)
 
 
-def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
-    """The same mistake at many lines is said once, with the lines."""
-    places: dict[tuple[str, str, str], list[Origin | None]] = {}
-    for mistake in mistakes:
-        seen = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
-        if mistake.origin not in seen:
-            seen.append(mistake.origin)
-
-    def place(item: tuple[object, list[Origin | None]]) -> tuple[str, int]:
-        first = item[1][0]
-        return (first.file, first.line) if first else ("", 0)
-
-    for (what, cure, missing), origins in sorted(places.items(), key=place):
-        others = [str(origin) for origin in origins[1:] if origin]
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        also = f" (also at {', '.join(others[:5])}{more})" if others else ""
-        yield Mistake(what + also, origins[0], cure, missing)
+# --- what runs are held to ------------------------------------------------------------------------------------
 
 
-# --- quarantine ---------------------------------------------------------------------------------------------------
+def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
+    """What the runs of a job are held to: by its test, else by the rules that look at it, else by the gate; None where nothing says so.
+
+    ``repeat`` is how often the config has it asked. Raises ConfigError with every mistake.
+    """
+    if not (job.case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
+        return None
+    own = job.case.runs and job.case.runs.under(policy.runs)
+    asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
+    looking = [rule for rule in policy.rules if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)]
+    ruled = [rule.runs for rule in looking] or [policy.runs]
+    chosen = [own] if own else [runs for runs in ruled if runs]
+    if not chosen:
+        return None
+    if mistakes := [mistake for runs in chosen for mistake in _mistakes(runs, repeat, job)]:
+        raise ConfigError(*mistakes)
+    whole = max((replace(runs, of=runs.of or repeat or 1) for runs in chosen), key=lambda runs: (runs.of, runs.passes))
+    return CaseRuns(whole, repeat or 1, bool(own))
 
 
-def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
-    """A note for each day on which a quarantine ends, at the first of its tests."""
-    cases = {(job.suite, job.number): job.case for job in jobs if job.case.quarantine}
-    by_day: dict[Quarantine, list[Case]] = {}
-    for case in cases.values():
-        if case.quarantine:
-            by_day.setdefault(case.quarantine, []).append(case)
-    for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
-        names = ", ".join(f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED])
-        more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
-        said = f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
-        if quarantine.days < 0:
-            said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-        yield Note(f"{said}: {names}{more}", together[0].origin)
+def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
+    of = runs.of or repeat
+    if of is None:
+        yield Mistake("`runs` does not say how many runs there are, and nothing repeats the case", runs.origin, "write `of`")
+    elif repeat and of != repeat:
+        yield Mistake(f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them")
+    elif of > MOST_RUNS:
+        yield Mistake(f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs", runs.origin, "repeat less often, or leave out `runs`")
+    elif job.case.recorded and of > 1:
+        what = f"the test has a recorded answer, so it cannot have {of} runs"
+        yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")
+    else:
+        yield from replace(runs, of=of).unmeetable()

@@ -6,22 +6,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gradegate.assertions.grading.conclusion import Binding
+from gradegate.core.conversation import CONVERSATION, told
+from gradegate.core.settings import Settings
+from gradegate.core.suite import Case, Note, Suite
 from gradegate.errors import ConfigError, Mistake
-from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters, models, recall, scripts
-from gradegate.planning.assertions import BROUGHT, Subject, bind, check_share
-from gradegate.planning.bind import Binder
-from gradegate.planning.grader_options import check_options
+from gradegate.planning import filters, recall
+from gradegate.planning.binding import model_choice as models
+from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_share
+from gradegate.planning.binding.grader_options import check_options
+from gradegate.planning.binding.models import Binder
+from gradegate.planning.checks import rules as checks
+from gradegate.planning.checks import scripts
+from gradegate.planning.checks.variables import Names
 from gradegate.planning.identity import definition, named
-from gradegate.planning.job import Job, held
-from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
+from gradegate.planning.plan import Job, held
 from gradegate.planning.prompts import Prompts
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
-from gradegate.values.conversation import CONVERSATION, told
-from gradegate.values.settings import Settings
-from gradegate.values.suite import Case, Note, Suite
 
 MAX_REPEATS = 10_000
 

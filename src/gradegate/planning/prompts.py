@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.asking.provider import Provider
-from gradegate.configs import scripts
+from gradegate.config import code as scripts
+from gradegate.core.conversation import CONVERSATION
+from gradegate.core.suite import Case, PromptSpec
 from gradegate.errors import Mistake, Origin, ProviderError
-from gradegate.planning.job import Render
+from gradegate.planning.plan import Render
+from gradegate.providers.api.provider import Provider
 from gradegate.structs import Struct
-from gradegate.texts import chat
-from gradegate.texts.template import TemplateError, asks_for, fill
-from gradegate.values.conversation import CONVERSATION
-from gradegate.values.suite import Case, PromptSpec
+from gradegate.templating import chat_prompt as chat
+from gradegate.templating.template import TemplateError, asks_for, fill
 
 
 class Prompts(Struct, frozen=True):

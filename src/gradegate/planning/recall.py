@@ -6,16 +6,16 @@ As in promptfoo, a stored answer wins over a variable of its name. It is data: n
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from gradegate.assertions.grading.conclusion import BoundSet
+from gradegate.core.suite import Assertion, Case, PromptSpec, Verbatim
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.files.document import to_json
-from gradegate.grading.conclude import BoundSet
-from gradegate.planning.assertions import Subject, bind
-from gradegate.planning.bind import Binder
-from gradegate.planning.job import Job, Recall, Render
+from gradegate.files.documents import to_json
+from gradegate.planning.binding.assertions import Subject, bind
+from gradegate.planning.binding.models import Binder
+from gradegate.planning.plan import Job, Recall, Render
 from gradegate.structs import replace
-from gradegate.texts import chat
-from gradegate.texts.template import asked_by, fill, is_template, render
-from gradegate.values.suite import Assertion, Case, PromptSpec, Verbatim
+from gradegate.templating import chat_prompt as chat
+from gradegate.templating.template import asked_by, fill, is_template, render
 
 OPTION = "storeOutputAs"
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
+from gradegate.files.limits import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
 from gradegate.structs import Struct
-from gradegate.values.suite import Case, Suite
 
 _ANSWERS = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
 _GRADES = f"tests and their assertions make more than {MAX_GRADES:,} grades"

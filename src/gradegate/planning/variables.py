@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.access.hiding import excerpt
+from gradegate.core.suite import Verbatim
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document
-from gradegate.files.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
-from gradegate.files.kinds import is_code
+from gradegate.files import documents as document
+from gradegate.files.limits import MAX_CHARACTERS, MAX_COMBINATIONS
+from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
-from gradegate.processes import pool
-from gradegate.processes.pool import SOURCE, program
-from gradegate.processes.program import Program
-from gradegate.texts.template import TemplateError, is_template, render, show, stays, uses
-from gradegate.values.suite import Verbatim
+from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.program import Program
+from gradegate.sandbox.repository_code import SOURCE, program
+from gradegate.security.redaction import excerpt
+from gradegate.templating.template import TemplateError, is_template, render, show, stays, uses
 
 _NO_TEXT = "it returned no dict with a text as `output`"
 ROUNDS = 5  # how deep variables may refer to one another

@@ -9,14 +9,14 @@ exchanges and calls have to name).
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.identity import Federation
-from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject
-from gradegate.asking.wire import base_url, need_model, own_headers, post
 from gradegate.http.client import Headers
+from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
+from gradegate.providers.api.chat_api import JsonObject
+from gradegate.providers.api.chat_model import CHAT, ChatModel
+from gradegate.providers.api.federation import Federation
+from gradegate.providers.api.json_http import base_url, need_model, own_headers, post
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 TOKENS, EXCHANGES = "oauth-2025-04-20", "oidc-federation-2026-04-01"  # betas that calls and exchanges name

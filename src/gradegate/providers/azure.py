@@ -13,17 +13,29 @@ import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
-from gradegate.asking.completions import SENT, Completions, reasons
-from gradegate.asking.identity import Federation
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject, members, objects, picked
-from gradegate.asking.wire import ACCESS, FILTER_CODES, Model, base_url, count, need_model, one_text, own_headers, part_of, post, words
+from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
-from gradegate.http.response import Response
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.http.exchange import Response
+from gradegate.providers.api.chat_api import JsonObject, members, objects, picked
+from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.federation import Federation
+from gradegate.providers.api.json_http import (
+    ACCESS,
+    FILTER_CODES,
+    Model,
+    base_url,
+    count,
+    need_model,
+    one_text,
+    own_headers,
+    part_of,
+    post,
+    words,
+)
+from gradegate.providers.api.openai_chat import SENT, Completions, reasons
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")

@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, REGION, ChatModel
-from gradegate.asking.converse import OPTIONS, SECONDS, Converse, Credentials, signed_headers, signed_key
-from gradegate.asking.identity import strayed
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject, members
-from gradegate.asking.wire import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
+from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.providers.api.bedrock_converse import OPTIONS, SECONDS, Converse, Credentials, signed_headers, signed_key
+from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
+from gradegate.providers.api.federation import strayed
+from gradegate.providers.api.json_http import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"

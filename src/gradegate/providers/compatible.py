@@ -6,11 +6,11 @@ Tokens of OpenRouter for GitHub's identity: https://openrouter.ai/docs/api/api-r
 
 from typing import Any
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.identity import EXCHANGE, JWT, Federation
-from gradegate.asking.provider import PROVIDERS
-from gradegate.asking.service import Service
-from gradegate.files.document import table
+from gradegate.files.documents import table
+from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
+from gradegate.providers.api.provider import PROVIDERS
+from gradegate.providers.api.service import Service
+from gradegate.security.hosts import Vendor
 
 _OPENROUTER = Federation(
     "OpenRouter",

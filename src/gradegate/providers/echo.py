@@ -1,7 +1,7 @@
 """echo: answers with the prompt itself, for tests of a config without a model."""
 
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 
 
 @PROVIDERS.register("echo")

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
-from gradegate.asking.gemini import OPTIONS, Gemini
-from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.shape import JsonObject, members, picked
-from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers, rows
 from gradegate.http.client import Headers
+from gradegate.providers.api.chat_api import JsonObject, members, picked
+from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.gemini import OPTIONS, Gemini
+from gradegate.providers.api.json_http import ACCESS, PRICES, base_url, need_key, need_model, own_headers, rows
+from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.security.hosts import Vendor
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

@@ -9,13 +9,13 @@ promptfoo's (https://www.promptfoo.dev/docs/providers/huggingface/).
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.asking.shape import members, picked
-from gradegate.asking.wire import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
+from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.providers.api.chat_api import members, picked
+from gradegate.providers.api.json_http import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
+from gradegate.security.hosts import Vendor
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")

@@ -4,13 +4,13 @@ API: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (``/completi
 are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 """
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import picked
-from gradegate.asking.wire import Model, base_url, count, one_text, own_headers
+from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.providers.api.chat_api import picked
+from gradegate.providers.api.json_http import Model, base_url, count, one_text, own_headers
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 SENT = tuple(
     "n_predict temperature top_k top_p n_keep stop repeat_penalty repeat_last_n penalize_nl presence_penalty frequency_penalty "

@@ -8,13 +8,13 @@ type ``thinking``.
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
-from gradegate.asking.completions import Completions
-from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import ACCESS, PRICES, need_key, need_model, own_headers, place
+from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Request
+from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.json_http import ACCESS, PRICES, need_key, need_model, own_headers, place
+from gradegate.providers.api.openai_chat import Completions
+from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.security.hosts import Vendor
 
 _VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"))
 SENT = tuple(

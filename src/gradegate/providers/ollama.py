@@ -7,15 +7,15 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel, Embeddings
-from gradegate.asking.content import Parts, Taken, ToolCall, ToolResult
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, data_of, objects, picked
-from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
+from gradegate.core.conversation import Image, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Image, Request, Usage
+from gradegate.providers.api.chat_api import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, data_of, objects, picked
+from gradegate.providers.api.chat_model import ChatModel, Embeddings
+from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
+from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.

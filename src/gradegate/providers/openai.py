@@ -7,16 +7,16 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 
 from collections.abc import Mapping, Sequence
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking import completions
-from gradegate.asking.chatmodel import CHAT, ChatModel, Embeddings
-from gradegate.asking.completions import Completions, Responses
-from gradegate.asking.identity import EXCHANGE, JWT, Federation
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.wire import Model, need_model, own_headers, place
+from gradegate.core.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Usage
+from gradegate.providers.api import openai_chat as completions
+from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
+from gradegate.providers.api.json_http import Model, need_model, own_headers, place
+from gradegate.providers.api.openai_chat import Completions, Responses
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 _KEYS, _HOST, _BASES = ("OPENAI_API_KEY",), "OPENAI_API_HOST", ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL")
 _IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}

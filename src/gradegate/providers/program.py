@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradegate.access.hiding import excerpt
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.shape import members
-from gradegate.asking.wire import is_number
+from gradegate.core.conversation import IS_DATA, RAW, Reply, Request, Usage
+from gradegate.core.settings import CONCURRENCY
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.files.document import to_json
-from gradegate.processes import pool
-from gradegate.processes.pool import ANSWERS, Failed, Place, check, program
-from gradegate.processes.program import argv, command_digest
-from gradegate.texts import chat
-from gradegate.values.conversation import IS_DATA, RAW, Reply, Request, Usage
-from gradegate.values.settings import CONCURRENCY
+from gradegate.files.documents import to_json
+from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.json_http import is_number
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.program import argv, command_digest
+from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
+from gradegate.security.redaction import excerpt
+from gradegate.templating import chat_prompt as chat
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
 _METADATA = 200_000  # characters: reports keep them

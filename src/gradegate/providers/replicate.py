@@ -8,14 +8,14 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 
 from collections.abc import Mapping, Sequence
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.shape import members
-from gradegate.asking.wire import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
+from gradegate.core.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.http.response import Response
-from gradegate.values.conversation import Message, Reply, Request, Usage
+from gradegate.http.exchange import Response
+from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.json_http import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
+from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.security.hosts import Vendor
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
 _OURS = ("apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "prompt")

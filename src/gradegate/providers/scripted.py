@@ -12,12 +12,12 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from gradegate.access.hiding import excerpt
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
-from gradegate.files import document
-from gradegate.files.validation import wrong
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.files import documents as document
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.security.redaction import excerpt
 
 _Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 

@@ -11,17 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access.hosts import Vendor
-from gradegate.asking import gemini, messages
-from gradegate.asking.chatmodel import CHAT, ChatModel
-from gradegate.asking.gemini import Gemini
-from gradegate.asking.identity import ACCESS_TOKENS, FILE, access_token, strayed
-from gradegate.asking.messages import Messages
-from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import JsonObject, members
-from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
+from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
-from gradegate.values.conversation import Request
+from gradegate.providers.api import anthropic_messages as messages
+from gradegate.providers.api import gemini
+from gradegate.providers.api.anthropic_messages import Messages
+from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_model import CHAT, ChatModel
+from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
+from gradegate.providers.api.gemini import Gemini
+from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.security.hosts import Vendor
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")

@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.access.hiding import ending
-from gradegate.asking import httpreply
-from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
+from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.files.document import strings, to_json
-from gradegate.http.response import Response
+from gradegate.files.documents import strings, to_json
+from gradegate.http.exchange import Response
+from gradegate.providers.api import request_template as httpreply
+from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.request_template import Computed, Extract, error_in, is_broken_json, parse
+from gradegate.security.redaction import ending
 from gradegate.structs import Struct, replace
-from gradegate.texts.script import ScriptError, of_request
-from gradegate.texts.template import TemplateError, environment, render, uses
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.templating.script import ScriptError, of_request
+from gradegate.templating.template import TemplateError, environment, render, uses
 
 
 class _Templates(Struct, frozen=True):

@@ -8,10 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from gradegate.configs.aegis import FULL, SHORTNAMES, Evaluation, Run
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.results.grades import Decision, Grade, Outcome, Row
 from gradegate.results.mapping import encodable, finite, plain
-from gradegate.values.result import Decision, Grade, Outcome, Row
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 

@@ -1,13 +1,13 @@
 """For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
 
-from gradegate.reporting.markdown import fence, utf16
-from gradegate.reporting.markdown_case import told
-from gradegate.reporting.page import opening
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import one_line
-from gradegate.reporting.wording import compared, headline, in_short, tally
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.escape import one_line
+from gradegate.reports.format.markdown import fence, utf16
+from gradegate.reports.format.markdown_case import told
+from gradegate.reports.format.page import opening
+from gradegate.reports.view.wording import compared, headline, in_short, tally
+from gradegate.results.grades import Decision
 from gradegate.structs import replace
-from gradegate.values.result import Decision
 
 _LIMIT = 60_000  # characters: some 15,000 tokens
 

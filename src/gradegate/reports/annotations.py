@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gradegate.access.hiding import excerpt
+from gradegate.core.numbers import many
+from gradegate.core.suite import NOWHERE
 from gradegate.errors import Origin
-from gradegate.reporting.findings import Effect, Finding, sort
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import clip, command, one_line, visible
-from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.escape import clip, command, one_line, visible
+from gradegate.reports.view.findings import Effect, Finding, sort
+from gradegate.reports.view.wording import called, expected, name, notes, place, remarks, said, scored, spot
+from gradegate.results.accounts import ChangeKind
+from gradegate.results.grades import Decision, GateOutcome, Grade, Outcome, Row
+from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
-from gradegate.values.account import ChangeKind
-from gradegate.values.figures import many
-from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row
-from gradegate.values.suite import NOWHERE
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is not that of a file

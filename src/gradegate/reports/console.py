@@ -1,9 +1,9 @@
 """Text for people in the log of a step: what did not pass, the rules, and the verdict as the last line."""
 
-from gradegate.reporting.console import LOG, lines
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import harmless
-from gradegate.values.result import Decision
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.console import LOG, lines
+from gradegate.reports.format.escape import harmless
+from gradegate.results.grades import Decision
 
 
 def render(decision: Decision, links: Links) -> Document:

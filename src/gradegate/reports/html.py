@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from gradegate.reporting import account, wording
-from gradegate.reporting.browser import choices, filled, histogram, shares, spreads
-from gradegate.reporting.case_view import CaseView, took, view
-from gradegate.reporting.failing import beside, flaky, is_fixed
-from gradegate.reporting.findings import Effect, effects
-from gradegate.reporting.page import in_order, why
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.charts import choices, filled, histogram, shares, spreads
+from gradegate.reports.format.page import in_order, why
+from gradegate.reports.view import run_summary as account
+from gradegate.reports.view import wording
+from gradegate.reports.view.case import CaseView, took, view
+from gradegate.reports.view.failing import beside, flaky, is_fixed
+from gradegate.reports.view.findings import Effect, effects
+from gradegate.results.grades import Decision
 from gradegate.structs import Struct
-from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.results.grades import Decision
 from gradegate.results.mapping import line, written
 from gradegate.results.shape import VERSION, CaseLine, Head
-from gradegate.values.result import Decision
 
 
 def render(decision: Decision, links: Links) -> Document:

@@ -13,17 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.reporting.account import provenance, saved, worth
-from gradegate.reporting.failing import explain, explain_grade, flaky
-from gradegate.reporting.findings import Effect, Finding, doubted, finding, unchecked
-from gradegate.reporting.findings import told as told_rows
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.escape import one_line, visible
+from gradegate.reports.view.failing import explain, explain_grade, flaky
+from gradegate.reports.view.findings import Effect, Finding, doubted, finding, unchecked
+from gradegate.reports.view.findings import told as told_rows
+from gradegate.reports.view.run_summary import provenance, saved, worth
+from gradegate.reports.view.wording import called, changed, fails, name, place, recorded, remarks, subjects
+from gradegate.results.accounts import GateChanges
 from gradegate.results.earlier_run import standing
+from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RunResult
 from gradegate.structs import Struct
-from gradegate.values.account import GateChanges
-from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text

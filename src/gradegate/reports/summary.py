@@ -1,9 +1,9 @@
 """The job summary: the comment's material with more room, and a table of all cases."""
 
-from gradegate.reporting.markdown import utf8
-from gradegate.reporting.page import PageForm, page
-from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.values.result import Decision
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.format.markdown import utf8
+from gradegate.reports.format.page import PageForm, page
+from gradegate.results.grades import Decision
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
 _FORM = PageForm(limit=1_000_000, measure=utf8, all_cases=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from gradegate.core.numbers import many
+from gradegate.results.accounts import BaselineReport
+from gradegate.results.grades import Grade, Outcome, Row
 from gradegate.structs import Struct, replace
-from gradegate.values.account import BaselineReport
-from gradegate.values.figures import many
-from gradegate.values.result import Grade, Outcome, Row
 
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct, json, structs
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from gradegate.core.suite import NOWHERE
 from gradegate.errors import Origin
+from gradegate.results.grades import Outcome
 from gradegate.structs import names
-from gradegate.values.result import Outcome
-from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")

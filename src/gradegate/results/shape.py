@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import asdict
 from pydantic import BeforeValidator, Field
 
+from gradegate.core.conversation import NO_READINGS, Image, Readings, Turn, Usage
+from gradegate.core.suite import Note, Select
 from gradegate.errors import Origin
+from gradegate.results import accounts as account
+from gradegate.results.grades import Grade, Row, RuleResult, runs_of
 from gradegate.results.mapping import SELF, At, Part, encodable, finite, keys_of, line, plain, value
 from gradegate.structs import names
-from gradegate.values import account
-from gradegate.values.conversation import NO_READINGS, Image, Readings, Turn, Usage
-from gradegate.values.result import Grade, Row, RuleResult, runs_of
-from gradegate.values.suite import Note, Select
 
 
 def _is_whole(version: Any) -> Any:

@@ -1,0 +1,69 @@
+"""answer-relevance: whether the answer is about what was asked, by questions that the answer would answer.
+
+Score: the mean cosine between the embedding of the query and those of three questions made from the answer. That is
+answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Unreadable,
+    Verdict,
+    Written,
+    assertion,
+)
+from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.last_line import single_line
+from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.metrics import vectors
+from gradegate.assertions.metrics.context import lacks_query
+from gradegate.core.numbers import EPSILON
+
+QUESTIONS = 3
+
+
+def _read(item: Mapping[str, Any]) -> str:
+    question = item.get("question")
+    if not isinstance(question, str) or not any(map(str.isalnum, question)):
+        raise Unreadable("`question` is not a text")
+    return question.strip()
+
+
+FORM = Form(shape(question={"type": "string"}), _read, lines=lambda text: {"question": single_line(text)}, texts="question")
+
+
+@assertion("answer-relevance")
+class AnswerRelevance(Grader):
+    """The answer is about what was asked: questions generated from it resemble the query."""
+
+    scoring = Scoring(0.5, share=False, tolerance=EPSILON)
+    asks = Asks(("text", "embedding"), questions=QUESTIONS)
+    written = Written(csv_threshold=0.75)
+
+    language: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """A ``query`` that is there must hold something; without one the prompt is taken."""
+        return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        query = transcript.vars.get("query")
+        asked = query if isinstance(query, str) else transcript.prompt
+        if not asked.strip():
+            raise NoVerdict("the prompt is empty, so there is no query to compare with")
+        asked_back = judge.gather(*[partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)] * QUESTIONS)
+        first, *others = judge.embed([asked, *asked_back])
+        similarities = [vectors.cosine(first, other) for other in others]
+        score = sum(similarities) / len(similarities)
+        rows = [{"question": question, "similarity": similarity} for question, similarity in zip(asked_back, similarities, strict=True)]
+        reason = f"questions that the answer would answer resemble the query by {score:.2f}"
+        return Verdict(score, None, reason, {"query": asked, "questions": rows})

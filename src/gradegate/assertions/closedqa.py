@@ -1,0 +1,27 @@
+"""model-graded-closedqa: a model checks whether the answer meets one criterion.
+
+The question with the answers Y and N comes from ``closedqa.yaml`` of OpenAI's evals (https://github.com/openai/evals,
+evals/registry/modelgraded/), by way of promptfoo (``src/matchers/llmGrading.ts``):
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model-graded-closedqa/. The prompt is our own.
+"""
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Transcript, Verdict, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+
+FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+
+
+@assertion("model-graded-closedqa")
+class ClosedQa(Grader):
+    """A model checks whether the answer meets one criterion, yes or no."""
+
+    asks = Asks(("text",))
+
+    value: str
+    """The criterion, in plain words."""
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        judgement = judge.ask("model-graded-closedqa", FORM, input=transcript.prompt, criteria=self.value, completion=transcript.output)
+        met = judgement.verdict == "yes"
+        return Verdict(float(met), met, judgement.reason or f"the criterion is {'met' if met else 'not met'}")

@@ -1,0 +1,107 @@
+"""contains and its relatives: text that the answer must hold.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#contains, ``src/assertions/contains.ts``.
+"""
+
+import csv
+from typing import Any, ClassVar
+
+from pydantic import field_validator
+
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
+from gradegate.templating.template import show
+
+MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
+
+
+@options
+class _Folding(Grader):
+    folded: ClassVar[bool] = False  # without regard to case
+
+    def fold(self, text: str) -> str:
+        return text.lower() if self.folded else text
+
+
+@assertion("contains")
+class Contains(_Folding):
+    """The answer holds a text."""
+
+    value: Any
+    """The text that the answer must hold."""
+
+    @field_validator("value")
+    @classmethod
+    def _text(cls, value: Any) -> str:
+        if isinstance(value, bool | list | dict) or show(value) == "":
+            raise ValueError("must be a text or a number, and not empty")
+        return show(value)
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        holds = self.fold(self.value) in self.fold(transcript.output)
+        return Verdict(float(holds), holds, f'the answer {"holds" if holds else "does not hold"} "{self.value}"')
+
+
+@assertion("icontains")
+class IContains(Contains):
+    """The answer holds a text, without regard to case."""
+
+    folded = True
+
+
+@assertion("contains-any")
+class ContainsAny(_Folding):
+    """The answer holds at least one of several texts."""
+
+    every: ClassVar[bool] = False
+
+    value: Any
+    """The texts: a list, or one text with commas between them."""
+
+    @field_validator("value")
+    @classmethod
+    def _texts(cls, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            try:
+                rows = list(csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True))
+            except csv.Error as e:
+                raise ValueError("is not a list of texts: its quotation marks do not pair") from e
+            value = [cell.strip() for cell in rows[0]] if rows else []
+        if not isinstance(value, list) or not value or any(isinstance(item, list | dict) for item in value):
+            raise ValueError("must be a list of texts, or texts separated by commas")
+        texts = tuple(show(item) for item in value)
+        if "" in texts:
+            raise ValueError("contains an empty text, which every answer contains")
+        return texts
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        if len(transcript.output) * len(self.value) > MOST_WORK:
+            raise NoVerdict(f"{len(self.value):,} texts are too many to look for in so long an answer")
+        output = self.fold(transcript.output)
+        missing = [text for text in self.value if self.fold(text) not in output]
+        passed = not missing if self.every else len(missing) < len(self.value)
+        if passed:
+            reason = "the answer holds " + ("every text" if self.every else "one of the texts")
+        else:
+            reason = "the answer does not hold " + ", ".join(f'"{text}"' for text in missing)
+        return Verdict(float(passed), passed, reason, {"missing": missing})
+
+
+@assertion("contains-all")
+class ContainsAll(ContainsAny):
+    """The answer holds every one of several texts."""
+
+    every = True
+
+
+@assertion("icontains-any")
+class IContainsAny(ContainsAny):
+    """The answer holds at least one of several texts, without regard to case."""
+
+    folded = True
+
+
+@assertion("icontains-all")
+class IContainsAll(ContainsAll):
+    """The answer holds every one of several texts, without regard to case."""
+
+    folded = True

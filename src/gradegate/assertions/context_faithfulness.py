@@ -1,0 +1,49 @@
+"""context-faithfulness: whether the context supports what the answer says.
+
+Score: the share of the answer's statements that the context supports. That is faithfulness of RAGAS
+(https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-faithfulness/,
+``src/matchers/rag.ts``.
+"""
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.assertions.judge.verdict_forms import TEXT
+from gradegate.assertions.metrics import context
+from gradegate.assertions.metrics.context import ContextGrader
+from gradegate.structs import replace
+
+LABEL = "verdict for each statement in order"
+
+
+def _form(count: int) -> Form[tuple[bool, ...]]:
+    """Exactly ``count`` verdicts."""
+
+    def read(found: Object) -> tuple[bool, ...]:
+        return tuple(judgement.verdict == "yes" for judgement in counted.read(found))
+
+    counted = verdicts.listed(count=count)
+    schema = list_of("verdicts", shape(statement=TEXT, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]}))
+    return Form(schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count))
+
+
+@assertion("context-faithfulness")
+class ContextFaithfulness(ContextGrader):
+    """The context supports what the answer says."""
+
+    asks = replace(ContextGrader.asks, steps=("statements", "verdicts"))
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        source = context.resolve(transcript, self.context_transform)
+        question, answer = transcript.vars["query"], transcript.output
+        judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
+        form = verdicts.items("statements")
+        statements = [*judge.ask("context-faithfulness-statements", form, step="statements", question=question, answer=answer)]
+        every = _form(len(statements))
+        supported = judge.ask("context-faithfulness-verdicts", every, step="verdicts", context=source.text, statements=statements)
+        return context.share_of(
+            [*zip(statements, supported, strict=True)], "the context supports {} of {} statements", "statements", "statement", "supported"
+        )

@@ -1,0 +1,42 @@
+"""context-relevance: how much of the context bears on the query.
+
+Score: the sentences of the context that are needed to answer, over all of its sentences. That is context relevance of
+RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
+"""
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
+from gradegate.assertions.judge import form
+from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.last_line import quoted_lines
+from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.verdict_forms import TEXT
+from gradegate.assertions.metrics import context
+from gradegate.assertions.metrics.context import ContextGrader, Quotations
+from gradegate.structs import replace
+
+NOTHING = "Insufficient Information"
+
+
+@assertion("context-relevance")
+class ContextRelevance(ContextGrader):
+    """The context is about the query, and about little else."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        source = context.resolve(transcript, self.context_transform)
+        query, units = transcript.vars["query"], source.units
+        quotations = Quotations(source.text, units)
+
+        def read(item: Object) -> tuple[str, ...]:
+            sentences = form.texts(item, "sentences")
+            if not sentences:
+                raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
+            return () if [form.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
+
+        schema = shape(reason=TEXT, sentences={"type": "array", "items": TEXT})
+        quoting = Form(schema, read, lines=lambda text: {"sentences": quoted_lines(text)})
+        judge = replace(judge, graded=f"{source.text}\n{query}")
+        quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
+        count = min(len(quoted), len(units))
+        reason = f"{count} of {len(units)} sentences of the context bear on the query"
+        return Verdict(count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)})

@@ -1,0 +1,29 @@
+"""contextual-precision: whether the documents that help come before those that do not.
+
+Score: the mean, over the ranks k of the documents that help, of (helpful documents among the first k) / k; 0 for none. Source:
+https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics import conversation as metric
+from gradegate.assertions.metrics.conversation import Measured, share_of_yes
+from gradegate.structs import replace
+
+
+@assertion("contextual-precision")
+class ContextualPrecision(metric.Expecting):
+    """The retrieved documents that help to answer come before those that do not."""
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        sources = metric.retrieved(transcript)
+        told: dict[str, Any] = {"question": sources.question, "expected": self.expected(transcript.vars), "documents": [*sources.documents]}
+        form = verdicts.listed(count=len(sources.documents))
+        judgements = judge.ask("contextual-precision", form, step="verdicts", images=sources.images, **told)
+        helps = [judgement.verdict == "yes" for judgement in judgements]
+        shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]
+        measured = share_of_yes(enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not")
+        return replace(measured, score=sum(shares, Fraction(0)) / (len(shares) or 1))

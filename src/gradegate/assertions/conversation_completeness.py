@@ -1,0 +1,28 @@
+"""conversation-completeness: whether a user got from a conversation what he or she wanted.
+
+Score: the share of the user's wishes that were met; 1 for no wishes. Source:
+https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
+"""
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, ask_each, numbered, of_rows, shown
+from gradegate.structs import replace
+
+_INTENTIONS = verdicts.texts("intentions")
+_VERDICT = verdicts.single()
+
+
+@assertion("conversation-completeness")
+class ConversationCompleteness(Metric):
+    """The user got from the conversation what he or she wanted."""
+
+    asks = replace(Metric.asks, steps=("intentions", "verdicts", "reason"))
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        told = shown("conversation", numbered(transcript))
+        intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
+        judgements = ask_each(judge, "completeness-verdict", _VERDICT, intentions, lambda text: {"intention": text, **told})
+        rows = [{"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason} for text in intentions]
+        faults, none = {"no": '"{intention}" was not satisfied'}, (1, "the user wanted nothing")
+        return of_rows(rows, "{} of {} intentions were satisfied", faults, "intentions", none=none)

@@ -1,0 +1,43 @@
+"""conversation-relevance: whether each answer of a conversation fits the messages before it.
+
+Score: the share of the answers that fit, each judged within a window of messages. As in promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conversation-relevance/,
+``src/external/assertions/deepeval.ts``.
+"""
+
+from functools import partial
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import WindowSize
+from gradegate.core.conversation import CONVERSATION, exchanges, flat, told, windows
+from gradegate.structs import replace
+
+FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+
+
+@assertion("conversation-relevance")
+class ConversationRelevance(Grader):
+    """Every answer in a conversation fits the messages before it."""
+
+    scoring = Scoring(0.5)
+    asks = Asks(("text",))
+
+    windowSize: WindowSize = 5  # noqa: N815  # the key in the config
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.
+        turns = told(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
+        cut = windows(exchanges(turns), self.windowSize)
+        if not cut:
+            raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+        judge = replace(judge, graded="\n".join(turn.content for turn in turns))
+        messages = [[{"role": turn.role, "content": turn.content} for _, turn in flat(window)] for window in cut]
+        judgements = judge.gather(*(partial(judge.ask, "conversation-relevance", FORM, messages=window) for window in messages))
+        judged = [(window[-1][-1].number, it) for window, it in zip(cut, judgements, strict=True)]
+        rows = [{"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged]
+        lost = {number: it.reason for number, it in judged if it.verdict == "no"}
+        held, why = len(cut) - len(lost), [f"turn {number}: {reason}" for number, reason in lost.items()]
+        reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
+        return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))

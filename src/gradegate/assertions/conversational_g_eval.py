@@ -1,0 +1,48 @@
+"""conversational-g-eval: a conversation judged step by step, on criteria in plain words.
+
+Score: the model's mark from 0 to 10, over 10; it works out the steps where only criteria are given. Source: G-Eval
+(https://arxiv.org/abs/2303.16634) as https://deepeval.com/docs/metrics-conversational-g-eval and
+``deepeval/metrics/conversational_g_eval/`` have it, without its weighting by token probabilities.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, shown
+from gradegate.core.numbers import exact
+from gradegate.structs import replace
+
+BEST = 10
+_SCORE = verdicts.score(BEST)
+_KNOWN = ("scenario", "expected_outcome", "chatbot_role")
+
+
+@assertion("conversational-g-eval")
+class ConversationalGEval(Metric):
+    """A model judges a whole conversation step by step, on criteria in plain words."""
+
+    asks = replace(Metric.asks, steps=("steps", "evaluate", "reason"))
+
+    value: str = ""
+    """The criteria, in plain words."""
+    evaluation_steps: list[str] = Field(default_factory=list)
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        criteria = self.value.strip() or self.evaluation_steps
+        return "" if criteria else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        told = shown("conversation", numbered(transcript))
+        steps = tuple(self.evaluation_steps) or judge.ask(
+            "conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=self.value
+        )
+        context = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
+        told |= {"criteria": self.value, "steps": list(steps), "known": context}
+        judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
+        score, mark = exact(judgement.verdict) / BEST, f"{judgement.verdict:g} of {BEST}"
+        log = (*steps, f"score {mark}: {judgement.reason}")
+        return Measured(score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}, steps=log)

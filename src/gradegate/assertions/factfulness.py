@@ -1,0 +1,231 @@
+"""factfulness: the claims of an answer, voted on by independent runs of a model that knows the world.
+
+Score: true claims over claims that count, where a claim that no run knows counts ``idk_penalty_weight``. This is our reading of
+https://docs.aegisevals.ai/docs/metrics/General/factfulness-metric, which gives no formula; docs/assertions/factfulness.md has the
+readings that were not taken. The share of atomic claims that are true is that of FActScore (https://arxiv.org/abs/2305.14251).
+"""
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Unreadable, Verdict, assertion
+from gradegate.assertions.judge import form
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
+from gradegate.assertions.metrics.conversation import clipped
+from gradegate.core.field_types import Number, Share
+from gradegate.core.numbers import exact
+from gradegate.structs import replace
+
+WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
+NAMED = 5  # claims that a summary quotes; the evidence has all
+_CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
+_VERDICTS = list_of("verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)}))
+_Votes = tuple[Judgement[str], ...]  # one of each run
+
+
+class Standing(enum.Enum):
+    """What the votes make of a claim."""
+
+    TRUE = "true"
+    FALSE = "false"
+    TIE = "tie"  # as many true as false: counts in full, and not as true
+    UNKNOWN = "unknown"  # every run said idk: counts with the penalty weight
+
+
+def standing(words: Iterable[str]) -> Standing:
+    """The outcome of votes, each "true", "false" or "idk". An idk abstains, so one decided vote is enough."""
+    votes = list(words)
+    true, false = votes.count("true"), votes.count("false")
+    if true == false:
+        return Standing.TIE if true else Standing.UNKNOWN
+    return Standing.TRUE if true > false else Standing.FALSE
+
+
+class Claim(NamedTuple):
+    """One claim under the id that it keeps, from 1."""
+
+    id: int
+    text: str
+    checkable: bool  # evidence could show it to be right or wrong; only such claims count
+
+
+class VotedClaim(NamedTuple):
+    """A checkable claim with its id and its votes; ``second`` where every run of the first phase said idk: then they count."""
+
+    id: int
+    claim: str
+    first: _Votes
+    second: _Votes = ()
+
+    @property
+    def standing(self) -> Standing:
+        """What the deciding votes come to."""
+        return standing(vote.verdict for vote in self.second or self.first)
+
+    @property
+    def reason(self) -> str:
+        """The words of the first run that voted for the outcome; of a tie, those of both sides."""
+        here, words = self.standing, {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
+        if here is Standing.TIE:
+            return f"true: {words['true']}; false: {words['false']}"
+        return words["idk" if here is Standing.UNKNOWN else here.value]
+
+
+def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fraction | None:
+    """True claims over all that count, from 0 to 1; None where nothing counts.
+
+    T / (T + F + w·I): ties count among F, I are the unknown ones, w is the penalty weight from 0 to 1.
+    """
+    true, unknown = standings.count(Standing.TRUE), standings.count(Standing.UNKNOWN)
+    whole = len(standings) - unknown + idk_penalty_weight * unknown
+    return Fraction(true) / whole if whole else None
+
+
+@assertion("factfulness")
+class Factfulness(Grader):
+    """The claims of the answer are true, by the votes of independent runs of a grading model."""
+
+    scoring = Scoring(0.7, scale=100)
+    asks = Asks(("text",), steps=("claims", "verdicts", "grounded"))
+
+    value: str | None = None
+    """The source; without it the variable `input` or `context`."""
+    threshold: Number | None = None  # compared by the gate
+    n_runs: Annotated[int, Field(strict=True, ge=1)] = 3
+    idk_penalty_weight: Annotated[Share, Field(strict=True)] = 0.25
+    mode: Literal["knowledge", "grounded"] = "knowledge"
+    no_claims: Literal["error", "pass", "fail"] = "error"
+    temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0  # of the runs: at 0 they would all say the same
+    language: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        return "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
+        source, output = self._source(transcript.vars), transcript.output
+        if not output.strip():
+            raise NoVerdict("the answer is empty, so it claims nothing")
+        if not source:
+            raise NoVerdict("there is no source to check the answer with")
+        judge = replace(judge, graded=f"{output}\n{source}")
+        claims = judge.ask("factfulness-claims", Form(_CLAIMS, read_claims), step="claims", output=output, source=source)
+        checkable = [claim for claim in claims if claim.checkable]
+        if not checkable:
+            what, passed = f"nothing in the answer can be checked ({len(claims)} claims)", self.no_claims == "pass"
+            if self.no_claims == "error":
+                raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
+            return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", _evidence(claims, []))
+        shown = source if self.mode == "grounded" else None
+        first = self._votes(judge, checkable, shown, 0)
+        left = [claim for claim in checkable if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN]
+        # What the source says has been seen already when it was shown to the first runs.
+        second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
+        judged = [VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ())) for claim in checkable]
+        share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
+        if share is None:
+            raise NoVerdict(f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out")
+        return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
+
+    def _source(self, variables: Mapping[str, Any]) -> str:
+        for source in (self.value, variables.get("input"), variables.get("context")):
+            text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
+            if isinstance(text, str) and text.strip():
+                return text
+        return ""
+
+    def _votes(self, judge: Judge, claims: list[Claim], source: str | None, before: int) -> dict[int, _Votes]:
+        """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
+        read = Form(_VERDICTS, partial(read_verdicts, ids=frozenset(claim.id for claim in claims)))
+
+        def ask(number: int) -> Mapping[int, Judgement[str]]:
+            # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
+            start = number * len(claims) // self.n_runs
+            numbered = [{"id": claim.id, "claim": claim.text} for claim in claims[start:] + claims[:start]]
+            sampling = {"temperature": self.temperature, "seed": before + number + 1}
+            if source is None:
+                return judge.ask("factfulness-verdicts", read, step="verdicts", options=sampling, claims=numbered)
+            return judge.ask("factfulness-grounded", read, step="grounded", options=sampling, claims=numbered, source=source)
+
+        voted = judge.gather(*(partial(ask, number) for number in range(self.n_runs)))
+        return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def read_claims(found: Object) -> tuple[Claim, ...]:
+    """``{"claims": [{"claim", "checkable"}]}``, in the order of the answer; may be nothing. Raises Unreadable."""
+    claims = []
+    for number, item in enumerate(form.table(found, "claims"), 1):
+        text = item.get("claim") if isinstance(item, Mapping) else None
+        if not isinstance(text, str) or not text.strip():
+            raise Unreadable(f'claim {number} is not a JSON object with a text under the key "claim"')
+        checkable = form.truth(item.get("checkable"))
+        if checkable is None:
+            raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
+        claims.append(Claim(number, " ".join(text.split()), checkable))  # on one line, so that it cannot pass for several
+    return tuple(claims)
+
+
+def read_verdicts(found: Object, ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
+    """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
+    by_id: dict[int, Judgement[str]] = {}
+    for item in form.table(found, "verdicts"):
+        number = form.number(item.get("id")) if isinstance(item, Mapping) else None
+        if number is None or number not in ids:
+            raise Unreadable(f"a verdict has no id, or one that is not one of {', '.join(map(str, sorted(ids)))}")
+        if int(number) in by_id:
+            raise Unreadable(f"there are two verdicts with the id {int(number)}")
+        by_id[int(number)] = verdicts.judgement(item, WORDS)
+    if len(by_id) < len(ids):
+        raise Unreadable(f"there is no verdict with the id {', '.join(map(str, sorted(ids - set(by_id))))}")
+    return by_id
+
+
+# --- telling --------------------------------------------------------------------------------------------------
+
+
+def _summary(judged: Sequence[VotedClaim]) -> str:
+    """How many claims are true, and the first of those that are not."""
+    counts = {which: sum(voted.standing is which for voted in judged) for which in Standing}
+    parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
+    words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
+    parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
+    bad = [voted for which, _ in words for voted in judged if voted.standing is which]
+    parts += [f'{it.standing.value}: "{clipped(it.claim)}"' + (f" ({clipped(it.reason)})" if it.reason else "") for it in bad[:NAMED]]
+    return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
+
+
+def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str, Any]:
+    """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
+
+    def details(*standings: Standing) -> list[dict[str, Any]]:
+        among = [voted for voted in judged if voted.standing in standings]
+        return [{"claim": it.claim, "reason": it.reason, **({"tie": True} if it.standing is Standing.TIE else {})} for it in among]
+
+    return {
+        "false_details": details(Standing.FALSE),
+        "unknown_details": details(Standing.UNKNOWN, Standing.TIE),
+        "non_checkable": [claim.text for claim in claims if not claim.checkable],
+        "unknown_ratio": sum(voted.standing is Standing.UNKNOWN for voted in judged) / len(judged) if judged else None,
+        "factual_density": len(judged) / len(claims) if claims else None,
+        "votes": [
+            {
+                "id": voted.id,
+                "claim": voted.claim,
+                "outcome": voted.standing.value,
+                "first": [vote.verdict for vote in voted.first],
+                **({"second": [vote.verdict for vote in voted.second]} if voted.second else {}),
+            }
+            for voted in judged
+        ],
+    }

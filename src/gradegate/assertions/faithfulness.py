@@ -1,0 +1,36 @@
+"""faithfulness: what an answer claims, held against the documents that were retrieved for it.
+
+Score: the share of claims that no document contradicts (that one supports, with ``penalize_ambiguous_claims``); 1 for no claims.
+Source: https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS (https://arxiv.org/abs/2309.15217).
+"""
+
+from functools import partial
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.metrics.claims import ClaimSource, FaithfulnessMetric, described
+from gradegate.assertions.metrics.conversation import Measured, images_in, retrieved
+from gradegate.core.conversation import Image
+
+
+@assertion("faithfulness")
+class Faithfulness(FaithfulnessMetric):
+    """The claims of an answer hold against the documents that were retrieved for it."""
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        sources = retrieved(transcript)
+        groups = self.asked_together((*dict.fromkeys(sources.documents), *map(Image, sources.images)))
+        spoken = ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
+        claims, *truths_of = judge.gather(
+            partial(self.ask_claims, judge, spoken), *(partial(self.ask_truths, judge, group) for group in groups)
+        )
+        held = self.ask_verdicts(judge, claims, tuple(truth for truths in truths_of for truth in truths))
+        findings = tuple(described(claim, judgement) for claim, judgement in held.pairs if judgement.verdict in self.bad)
+        total, truths = len(held.pairs), list(held.truths)
+        rows = [{"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason} for claim, judgement in held.pairs]
+        return Measured(
+            self.share(held),
+            f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing",
+            findings,
+            evidence={"claims": rows, "truths": truths},
+            steps=(f"truths: {truths}", *(f"claim: {row}" for row in rows)),
+        )

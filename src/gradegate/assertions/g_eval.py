@@ -1,0 +1,55 @@
+"""g-eval: a model works out steps for criteria in plain words, then scores the answer by them.
+
+Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The method is that of G-Eval
+(https://arxiv.org/abs/2303.16634) without its weighting by token probabilities, as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
+"""
+
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge.last_line import LastLine
+from gradegate.core.numbers import mean
+
+BEST = 10
+Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+SCORE = verdicts.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+
+
+@assertion("g-eval")
+class GEval(Grader):
+    """A model scores the answer by steps that it works out from your criteria."""
+
+    scoring = Scoring(0.7)
+    asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
+
+    value: Criterion | Annotated[list[Criterion], Field(min_length=1)]
+    """The criteria in plain words; of a list, the mean counts."""
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        criteria = [self.value] if isinstance(self.value, str) else self.value
+
+        def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
+            criterion, place = criteria[number], f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
+            told: dict[str, Any] = {"criteria": criterion, "maxScore": str(BEST), "input": transcript.prompt, "output": transcript.output}
+            try:
+                steps = judge.ask("g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion)
+                listed = "\n- ".join(("", *steps)).lstrip("\n")
+                judgement = judge.ask("g-eval", SCORE, step="evaluate", steps=listed, **told)
+            except NoVerdict as e:
+                raise NoVerdict(f"{place}{e}", e.replies) from e
+            return judgement.verdict, judgement.reason, steps
+
+        judged = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
+        score = float(mean(points for points, _, _ in judged) / BEST)
+        rows = [
+            {"criterion": criterion, "score": points / BEST, "reason": reason, "steps": list(steps)}
+            for criterion, (points, reason, steps) in zip(criteria, judged, strict=True)
+        ]
+        reason = "; ".join(reason or f"{points:g} of {BEST}" for points, reason, _ in judged)
+        return Verdict(score, None, reason, {"criteria": rows})

@@ -1,0 +1,76 @@
+"""goal-accuracy: whether an agent reached what it was asked for, and whether its way there was a good one.
+
+Score: the mean of two means over the exchanges of a conversation, the marks for what was reached and those for the
+way, each 0 to 10 over 10; with ``way: false`` the goals alone. As DeepEval's (https://deepeval.com/docs/metrics-goal-accuracy,
+``deepeval/metrics/goal_accuracy/``); with ``value``, the outcome that is wanted, the conversation is one task, as in Ragas's
+AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which gives 1 or 0
+(``strict_mode``).
+"""
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.metrics.conversation import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
+from gradegate.assertions.metrics.tool_calls import with_calls
+from gradegate.core.conversation import Numbered
+from gradegate.core.numbers import exact
+from gradegate.structs import replace
+
+BEST = 10
+_MARK = verdicts.score(BEST)
+_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
+
+
+class _Task(NamedTuple):
+    """What was to be reached, and the turns in which the agent worked at it."""
+
+    goal: str
+    turns: tuple[Numbered, ...]
+
+
+@assertion("goal-accuracy")
+class GoalAccuracy(Metric):
+    """The agent reached what it was asked for, by a good way."""
+
+    asks = replace(Metric.asks, steps=("goal", "way", "reason"), each=("goal", "way"))
+
+    value: str = ""
+    """The wanted outcome; without it, the goal is what the user asks for in each exchange."""
+    way: bool = True
+
+    def questions(self, exchanges: int) -> int:
+        tasks = 1 if self.value.strip() else exchanges
+        return Metric.questions(self, tasks) - (0 if self.way else tasks)
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        complete = exchanges_of(replace(transcript, turns=with_calls(transcript)))
+        if self.value.strip():
+            tasks = [_Task(self.value, tuple(turn for exchange in complete for turn in exchange))]
+        else:
+            asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
+            tasks = list(map(_Task, asked, complete))
+        judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
+        steps = [*_PROMPTS] if self.way else ["goal"]
+
+        def ask(question: tuple[_Task, str]) -> Judgement[float]:
+            task, step = question
+            return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns))
+
+        marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
+        means = [sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0)) / len(tasks) for step in steps]
+        rows: list[dict[str, Any]] = [
+            {"turn": task.turns[-1].number, "of": step, "score": mark.verdict, "reason": mark.reason}
+            for (task, step), mark in marks.items()
+        ]
+        low = [row for row in rows if row["score"] < BEST]
+        return Measured(
+            sum(means, Fraction(0)) / len(means),
+            ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
+            tuple(f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}" for it in low),
+            evidence={"marks": rows},
+            steps=tuple(map(str, rows)),
+            turns=tuple(dict.fromkeys(it["turn"] for it in low)),
+        )

@@ -1,0 +1,35 @@
+"""hallucination: whether an answer agrees with texts that are known to be true.
+
+Score: the share of the texts that the answer does not contradict. Source: https://deepeval.com/docs/metrics-hallucination,
+``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, share_of_yes, texts_of
+from gradegate.structs import replace
+
+
+@assertion("hallucination")
+class Hallucination(Metric):
+    """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
+
+    asks = replace(Metric.asks, sees=False, own_context=True)
+
+    value: str | list[str] = ""
+    """The texts that must not be contradicted: one or a list; without it the variable `context`."""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        return "" if self.value or variables.get("context") else "there is no context; give it as `value` or a variable"
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
+        contexts = value or texts_of(transcript.vars, "context")
+        if not contexts:
+            raise NoVerdict("there is no text to check the answer against")
+        form = verdicts.listed(count=len(contexts))
+        judgements = judge.ask("hallucination", form, step="verdicts", output=transcript.output, contexts=list(contexts))
+        return share_of_yes(enumerate(judgements, 1), "text", "the answer agrees with {} of {} texts", "text {text} is contradicted")

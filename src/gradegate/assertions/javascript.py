@@ -1,0 +1,65 @@
+"""javascript: an expression or a function of the config over the answer, in an engine that reaches nothing.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/javascript/, ``src/assertions/javascript.ts``;
+``docs/javascript.md`` says what is other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+from typing import Any
+
+from pydantic import field_validator
+
+from gradegate.assertions.grading import code_result as program_objects
+from gradegate.assertions.grading.code_result import situation
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.structs import replace
+from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_assertion
+
+
+@assertion("javascript")
+class JavaScript(Grader):
+    """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
+
+    scoring = program_objects.SCORING
+    written = Written(own_config=True)
+
+    value: Any
+    """A snippet: an expression or the body of a function, or `file://check.js`."""
+    config: Mapping[str, Any] = field(default_factory=dict)  # `context.config`
+    test: Mapping[str, Any] = field(default_factory=dict)  # `context.test`, where the code looks at it
+
+    @field_validator("value")
+    @classmethod
+    def _usable(cls, value: Any) -> Any:
+        if not isinstance(value, str | Mapping):
+            raise ValueError("is not JavaScript")
+        _vain(value) if isinstance(value, str) else of_assertion(value)
+        return value
+
+    def never(self) -> str:
+        return _vain(self.value) if isinstance(self.value, str) else ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
+        told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+        try:
+            found = of_assertion(self.value).call(transcript.answer, told)
+            verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
+        except (Fault, NoVerdict) as e:
+            return program_objects.broken(f"the JavaScript fails on the answer: {e}")
+        except ScriptError as e:
+            raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
+        logged = {"console": list(found.lines)} if found.lines else {}
+        return replace(verdict, evidence={**verdict.evidence, **logged})
+
+
+@lru_cache(maxsize=4096)
+def _vain(snippet: str) -> str:
+    """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
+    try:
+        of_assertion(snippet)
+    except Vain as e:
+        return f"{e}; {e.cure}"
+    return ""

@@ -1,0 +1,74 @@
+"""is-json and contains-json: the answer is, or holds, JSON, of a given JSON Schema where one is given.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#is-json,
+``src/assertions/json.ts``; schemas as https://json-schema.org defines them.
+"""
+
+import json
+from typing import Any
+
+from pydantic import field_validator
+
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
+from gradegate.errors import ConfigError
+from gradegate.files import documents as document
+from gradegate.files.faults import fault
+from gradegate.templating import json_schema as schemas
+from gradegate.templating import lenient_json as jsonobjects
+
+MOST = 1000  # objects of one answer that are checked
+
+
+@options
+class _WithSchema(Grader):
+    value: Any = None
+    """A JSON Schema: a mapping, YAML or JSON text, or `file://schema.json`."""
+
+    @field_validator("value")
+    @classmethod
+    def _schema(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                value = document.read(value.encode("utf-8", "replace"), "schema")
+            except ConfigError as e:
+                raise ValueError(f"is not a JSON Schema: {e.mistakes[0].what}") from e
+        if value is not None and not isinstance(value, dict | bool):
+            raise ValueError("is not a JSON Schema")
+        if value is not None:
+            schemas.check(document.to_json(value), known=True)
+        return value
+
+    def _problem(self, value: Any) -> str:
+        """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
+        try:
+            return "" if self.value is None else schemas.breach(document.to_json(self.value), value)
+        except ValueError as e:
+            raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
+
+
+@assertion("is-json")
+class IsJson(_WithSchema):
+    """The whole answer is JSON, and conforms to a JSON Schema where one is given."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        try:
+            value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
+        except (ValueError, RecursionError) as e:
+            return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
+        problem = self._problem(value)
+        return Verdict(float(not problem), not problem, problem or "the answer is JSON that fits the schema")
+
+
+@assertion("contains-json")
+class ContainsJson(_WithSchema):
+    """The answer holds a JSON object, one that conforms to a JSON Schema where one is given."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        problem = "the answer contains no JSON object"
+        for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
+            if tried > MOST:
+                raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer fits the schema")
+            problem = self._problem(item.value)
+            if not problem:
+                return Verdict(1.0, True, "the answer contains JSON that fits the schema")
+        return Verdict(0.0, False, problem)

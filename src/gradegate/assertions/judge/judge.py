@@ -1,0 +1,203 @@
+"""Asks the grading models and reads their replies: the only place where a reply becomes a verdict or an error."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct, field
+
+from gradegate.assertions.judge import reply as replies_of
+from gradegate.assertions.judge import rubric
+from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
+from gradegate.assertions.judge.rubric import Rubric
+from gradegate.core.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
+from gradegate.core.numbers import many
+from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
+from gradegate.http.client import gather
+from gradegate.providers.api.provider import Provider
+from gradegate.providers.cache.call import Question, apart
+from gradegate.security.redaction import excerpt
+from gradegate.structs import replace
+from gradegate.templating.template import TemplateError, printed
+
+T = TypeVar("T")
+FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
+# A form that the user wrote on the grader: what it asks for was asked for.
+OWN_FORMS = ("response_format", "responseSchema", "responseJsonSchema", "format", "output_format", "output_config")
+_SORTED = json.JSONEncoder(sort_keys=True, default=str)
+_MODELS = 250  # characters of the names of all that graded
+SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
+
+
+class Account:
+    """Adds up what the calls of one grade cost, from any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.total = NO_USAGE
+        self._models: set[str] = set()
+
+    @property
+    def model(self) -> str:
+        """The model that graded, as its replies name it; several in the order of their names."""
+        return excerpt(", ".join(sorted(self._models)), _MODELS)
+
+    def add(self, usage: Usage, model: str = "") -> None:
+        """Add the usage of one call, and note who replied."""
+        with self._lock:
+            self.total = self.total + usage
+            self._models |= {model} if model else set()
+
+
+class Judge(Struct, frozen=True):
+    """The grading models of one assertion, with its prompts and the test's variables.
+
+    ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
+    for again. ``graded`` is the text under judgement: where it talks like the judge, a verdict counts only alone.
+    ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
+    """
+
+    models: Mapping[str, Provider] = {}
+    rubric: Rubric = field(default_factory=Rubric)
+    vars: Mapping[str, Any] = {}
+    account: Account = field(default_factory=Account)
+    reask: int = 1
+    language: str = ""
+    graded: str = ""
+    ask_number: int = 0
+
+    def ask(
+        self,
+        prompt: str,
+        form: Form[T],
+        *,
+        step: str = "",
+        options: Mapping[str, Any] | None = None,
+        images: tuple[str, ...] = (),
+        **variables: Any,
+    ) -> T:
+        """Ask the text model and return what ``form`` reads in its reply.
+
+        ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
+        the built-in ones and win over the test's. Raises NoVerdict after ``reask`` more tries, and ProviderError.
+        """
+        messages = self._messages(prompt, step, variables)
+        if images:
+            last = messages[-1]
+            messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
+        own_prompt = step in self.rubric.steps
+        enforced = self.models["text"].structured == "enforced"
+        schema = None if own_prompt and not (form.object_only and enforced) else form.schema
+        replies: list[Reply] = []
+        off_schema = True  # all of them
+        while True:
+            reply, asked = self._complete(Request(messages, schema, options or {}), again=bool(replies))
+            replies.append(reply)
+            try:
+                reading = self._read(reply, form, step)
+            except Unreadable as e:
+                off_schema = off_schema and isinstance(e, OffSchema)
+                self.account.add(Usage(readings=Readings(unreadable=1)))
+                if len(replies) > self.reask:
+                    texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
+                    raise NoVerdict(self._missing(str(e), replies, off_schema=off_schema), texts) from e
+                named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
+                literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
+                again = f"That reply cannot be used: {e}. {literally}"
+                messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
+                schema = form.schema  # under a prompt of the user's, too
+            else:
+                self.account.add(Usage(readings=Readings(**{reading.way: 1})))
+                asked.keep()
+                return reading.value
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
+        with Question(self.models["embedding"]) as asked:
+            vectors, usage = self.models["embedding"].embed(texts)
+        self.account.add(asked.booked(usage))
+        name = self.models["embedding"].name
+        if len(vectors) != len(texts):
+            raise ProviderError(f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}", Trouble.MALFORMED)
+        if len({len(vector) for vector in vectors}) > 1:
+            lengths = ", ".join(str(len(vector)) for vector in vectors)
+            raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)
+        asked.keep()
+        return vectors
+
+    def compare(self, expected: str, text: str) -> float:
+        """How near two texts are, by a model that gives no vectors. Raises ProviderError."""
+        return self._answered("embedding", lambda model: model.compare(expected, text))
+
+    def classify(self, text: str) -> Mapping[str, float]:
+        """Labels with scores. Raises ProviderError."""
+        return self._answered("classification", lambda model: model.classify(text))
+
+    def moderate(self, text: str, prompt: str) -> Sequence[str]:
+        """The categories that a text is flagged for, as the answer to a prompt. Raises ProviderError."""
+        return self._answered("moderation", lambda model: model.moderate(text, prompt))
+
+    def _answered(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
+        with Question(self.models[kind]) as asked:
+            answer, usage = ask(self.models[kind])
+        self.account.add(asked.booked(usage))
+        asked.keep()
+        return answer
+
+    def gather(self, *questions: Callable[[], T]) -> list[T]:
+        """Several questions at once; results in order."""
+        return gather([apart(number, question) for number, question in enumerate(questions)])
+
+    def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
+        """What a reply says. Raises Unreadable."""
+        if reply.constrained:
+            return replies_of.constrained(reply.text, form)
+        provider = self.models["text"]
+        prompt = [message.content for message in self.rubric.steps.get(step, ())]
+        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
+        neutral = replies_of.NEUTRAL if provider.names_model else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
+        judged = (self.graded, str(self.vars.get("context") or ""))
+        return replies_of.read(reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form))))
+
+    def _messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        written = self.rubric.steps.get(step)
+        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
+        token = hashlib.sha256(_SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        available = {**own_vars, "token": token, "language": self.language, **variables}
+        try:
+            if written is None:
+                return rubric.fill(rubric.default(prompt), available, ours=True)
+            return rubric.fill(written, available)
+        except TemplateError as e:
+            raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
+
+    def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
+        provider = self.models["text"]
+        with Question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
+            reply = provider.complete(request)
+        spent = asked.booked(reply.usage)
+        self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent, reply.model)
+        if reply.refused:
+            raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)
+        if reply.finish_reason == "length":
+            what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
+            raise ProviderError(what, Trouble.TRUNCATED)
+        if reply.finish_reason not in FINISHED:
+            what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
+            raise ProviderError(what, Trouble.TRUNCATED)
+        return reply, asked
+
+    def _missing(self, what: str, replies: Sequence[Reply], *, off_schema: bool) -> str:
+        start = excerpt(" ".join(replies[-1].text.split()), 200)
+        times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
+        cure = ""
+        if off_schema:
+            provider = self.models["text"]
+            at = f"{provider.name} at {provider.host}" if provider.host else provider.name
+            cure = f". {at} ignores the schema: set `structured: requested` on the grader"
+        return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"

@@ -1,0 +1,114 @@
+"""The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from gradegate.assertions.judge import form
+from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.last_line import LastLine, item_lines
+from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.core.numbers import many
+from gradegate.errors import Unreadable
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Likened
+
+T = TypeVar("T")
+YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
+YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
+TEXT: Object = {"type": "string"}
+YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
+
+
+class Judgement(Likened, Generic[T], frozen=True, eq=False):
+    """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
+
+    ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
+    """
+
+    beside = ("reason",)
+    verdict: T
+    reason: str = ""
+
+
+def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
+    """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
+    return Form(_schema(words), partial(judgement, words=words), line)
+
+
+def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0) -> Form[tuple[Judgement[str], ...]]:
+    """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are, at least ``least``."""
+
+    def read(found: Object) -> tuple[Judgement[str], ...]:
+        items = form.table(found, "verdicts")
+        if count is not None and len(items) != count:
+            raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
+        if len(items) < least:
+            raise Unreadable("it holds no verdict")
+        return tuple(judgement(item, words) for item in items)
+
+    return Form(list_of("verdicts", _schema(words)), read)
+
+
+def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
+    """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
+    known = {form.word(choice): choice for choice in choices}
+
+    def read(item: Object) -> Judgement[str]:
+        written = form.entry(item, key)
+        word = str(written) if isinstance(written, int) and not isinstance(written, bool) else form.word(written)
+        if word not in known:
+            raise Unreadable(f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
+        return Judgement(known[word], form.words(item.get("reason")))
+
+    schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
+    return Form(schema, read, LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)))
+
+
+def texts(key: str) -> Form[tuple[str, ...]]:
+    """The texts of ``{key: [text, ...]}``; there may be none."""
+    return Form(list_of(key, TEXT), partial(form.texts, key=key))
+
+
+def items(key: str) -> Form[tuple[str, ...]]:
+    """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least one. They are no verdicts."""
+
+    def read(found: Object) -> tuple[str, ...]:
+        listed = form.texts(found, key)
+        if not listed:
+            raise Unreadable(f"it holds no {key}")
+        return listed
+
+    return Form(list_of(key, TEXT), read, lines=lambda text: {key: item_lines(text)}, texts=key)
+
+
+def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
+    """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
+
+    def read(item: Object) -> Judgement[float]:
+        number = form.number(form.entry(item, "score"))
+        if number is None or not 0 <= number <= best:
+            raise Unreadable(f"`score` is not a number from 0 to {best}")
+        return Judgement(number, form.words(item.get("reason")))
+
+    return Form(shape(reason=TEXT, score={"type": "number"}), read, line)
+
+
+def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
+    """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
+    if not isinstance(item, Mapping):
+        raise Unreadable("a verdict is not a JSON object with the key `verdict`")
+    value = form.entry(item, "verdict")
+    word = form.word(value)
+    if word not in words:
+        raise Unreadable(f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}")
+    return Judgement(words[word], form.words(item.get("reason")))
+
+
+def _schema(words: Mapping[str, str]) -> dict[str, Any]:
+    return shape(reason=TEXT, verdict={**TEXT, "enum": _asked_for(words)})
+
+
+def _asked_for(words: Mapping[str, str]) -> list[str]:
+    meant = dict.fromkeys(words.values())
+    return [*meant] if meant.keys() <= words.keys() else [*words]

@@ -1,0 +1,44 @@
+"""latency and cost: what one answer of the target may take.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#latency and #cost,
+``src/assertions/latency.ts`` and ``cost.ts``.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion, options
+from gradegate.core.numbers import reached
+
+
+@options
+class _Limited(Grader):
+    scoring = Scoring(decides=True, most=True, share=False)
+    written = Written(csv_threshold=0.75)
+
+    threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@assertion("latency")
+class Latency(_Limited):
+    """The target answered within this many milliseconds."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        if not transcript.usage.calls or transcript.usage.untimed:
+            raise NoVerdict("the answer was recorded, so its latency is not known")
+        taken = transcript.usage.seconds * 1000
+        passed, reason = reached(self.threshold, taken), f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
+        return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
+
+
+@assertion("cost")
+class Cost(_Limited):
+    """The answer cost at most this many US dollars."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        cost = transcript.usage.known_cost
+        if cost is None or not transcript.usage.calls:
+            raise NoVerdict("the price of this answer is not known; set `cost` or `inputCost` and `outputCost`")
+        passed = reached(self.threshold, cost)
+        return Verdict(float(passed), passed, f"the answer cost ${cost:.6f} of ${self.threshold:g}", {"usd": cost})

@@ -1,0 +1,91 @@
+"""word-count, levenshtein and finish-reason: how long the answer is, how far from a text, and why it ended.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#word-count, #levenshtein-distance and
+#finish-reason, ``src/assertions/wordCount.ts``, ``levenshtein.ts`` and ``finishReason.ts``.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.core.field_types import Bounds, beyond
+
+MOST = 2_000_000  # numbers that a distance may take: a second
+
+
+def _count(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"min": value, "max": value}
+    if not isinstance(value, dict | Bounds):
+        raise ValueError("is neither a number nor `{min, max}`")
+    return value
+
+
+@assertion("word-count")
+class WordCount(Grader):
+    """The answer has so many words."""
+
+    value: Annotated[Bounds, BeforeValidator(_count)]
+    """The number of words, or `{min: N, max: N}`."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        count = len(transcript.output.split())
+        limit = beyond(count, self.value.min, self.value.max)
+        return Verdict(float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count})
+
+
+@assertion("levenshtein")
+class Levenshtein(Grader):
+    """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
+
+    scoring = Scoring(decides=True, most=True, share=False)
+    written = Written(csv_threshold=0.75)
+
+    value: str
+    """The text that the answer is compared with."""
+    threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        most = int(self.threshold)
+        distance = _distance(transcript.output, self.value, most)
+        passed, said = distance <= most, f"{distance}" if distance <= most else f"more than {most}"
+        return Verdict(float(passed), passed, f"the distance is {said}, and at most {self.threshold:g} is asked for")
+
+
+def _distance(first: str, second: str, most: int) -> int:
+    """The distance, or anything above ``most``: only numbers that near the diagonal are looked at. Raises NoVerdict for too many."""
+    first, second = sorted((first, second), key=len)
+    far = most + 1
+    if len(second) - len(first) > most:
+        return far
+    if len(second) * min(2 * most + 1, len(first) + 1) > MOST:
+        raise NoVerdict("the texts are too long to be compared at this threshold")
+    row = [min(column, far) for column in range(len(first) + 1)]
+    for line, sign in enumerate(second, 1):
+        low, high = max(1, line - most), min(len(first), line + most)
+        before, row[low - 1] = row[low - 1], line if low == 1 else far
+        for column in range(low, high + 1):
+            above = row[column]
+            row[column] = min(before + (first[column - 1] != sign), min(above, row[column - 1]) + 1)
+            before = above
+        if high < len(first):
+            row[high + 1] = far
+    return row[-1]
+
+
+@assertion("finish-reason")
+class FinishReason(Grader):
+    """The answer ended for this reason: stop, length, tool_calls."""
+
+    value: str
+    """The reason: stop, length, tool_calls or content_filter."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        reason = transcript.metadata.get("finish_reason")
+        if not isinstance(reason, str) or not reason:
+            raise NoVerdict("the answer does not say why it ended")
+        same = reason.lower() == self.value.strip().lower()
+        return Verdict(float(same), same, f'the answer ended with "{reason}"')

@@ -1,0 +1,51 @@
+"""llm-rubric: a model grades the answer against a rubric in plain words.
+
+The reply's ``pass``, ``score`` and ``reason`` are those of promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/llm-rubric/, ``src/matchers/llmGrading.ts``.
+A reply without ``pass``, which passes there, is not a verdict here (with a threshold, a score alone is one).
+"""
+
+import json
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Scoring, Transcript, Unreadable, Verdict, Written, assertion
+from gradegate.assertions.judge import form
+from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.rubric import shape
+from gradegate.security.redaction import excerpt
+
+SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
+
+
+@assertion("llm-rubric")
+class LlmRubric(Grader):
+    """A model grades the answer against a rubric that you write in plain words."""
+
+    scoring = Scoring(share=False)  # a rubric may count points
+    asks = Asks(("text",))
+    written = Written(value_or_prompt=True, keeps_blanks=True)
+
+    value: Any = ""
+    """The rubric, in plain words."""
+    threshold: float | None = None  # compared by the gate; here it makes a score without ``pass`` readable
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score as the grader gives it, else 1 or 0; not clamped."""
+        rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
+        return judge.ask("llm-rubric", Form(SCHEMA, self.read, object_only=True), output=transcript.output, rubric=rubric)
+
+    def read(self, item: Object) -> Verdict:
+        """What ``{"reason", "pass", "score"}`` says. Raises Unreadable."""
+        score = form.number(item.get("score"))
+        reason = form.words(item.get("reason"))
+        unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
+        if unread and self.threshold is not None:
+            raise Unreadable(f"`score` is not a number: {unread}")
+        if "pass" not in item and self.threshold is not None and score is not None:
+            return Verdict(score, None, reason)
+        passed = form.truth(form.entry(item, "pass"))
+        if passed is None:
+            raise Unreadable("`pass` is neither true nor false")
+        evidence = {"score as it was given": unread} if unread else {}
+        return Verdict(float(passed) if score is None else score, passed, reason, evidence, unread=unread)

@@ -1,0 +1,85 @@
+"""Faithfulness to documents: truths, claims, one verdict on each claim, and the share of claims that hold.
+
+The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
+"""
+
+from fractions import Fraction
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import Judge, options
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.metrics.conversation import Metric, clipped, split
+from gradegate.core.field_types import Whole
+from gradegate.structs import replace
+
+_TRUTHS = verdicts.texts("truths")
+_CLAIMS = verdicts.texts("claims")
+
+
+class ClaimSource(NamedTuple):
+    """What claims are taken from: the answers, and the questions that say what words in them refer to."""
+
+    asked: str
+    answered: str
+    images: tuple[str, ...] = ()
+
+
+class HeldClaims(NamedTuple):
+    """Claims with a verdict on each, and the truths that they were held against."""
+
+    pairs: tuple[tuple[str, Judgement[str]], ...]
+    truths: tuple[str, ...]
+
+
+@options
+class FaithfulnessMetric(Metric):
+    """Base of the metrics that hold claims against documents. Each of its questions raises NoVerdict."""
+
+    asks = replace(Metric.asks, steps=("truths", "claims", "verdicts", "reason"))
+
+    truths_extraction_limit: Annotated[Whole, Field(ge=1)] | None = None
+    penalize_ambiguous_claims: bool = False
+
+    @property
+    def bad(self) -> tuple[str, ...]:
+        """The verdicts of claims that do not hold: "idk" holds unless it is penalized."""
+        return ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
+
+    def share(self, held: HeldClaims) -> Fraction:
+        """The share of claims that hold, 1 for no claims."""
+        failures = sum(judgement.verdict in self.bad for _, judgement in held.pairs)
+        return 1 - Fraction(failures, len(held.pairs) or 1)
+
+    def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
+        return tuple((document,) for document in documents) if self.truths_extraction_limit else (documents,)
+
+    def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
+        """What the documents of one question say, at most as many truths as the limit. No document, no truth, no call."""
+        if not documents:
+            return ()
+        (texts, images), limit = split(documents), self.truths_extraction_limit
+        truths = judge.ask("faithfulness-truths", _TRUTHS, step="truths", images=images, documents="\n\n".join(texts), limit=limit or 0)
+        return truths[:limit]
+
+    def ask_claims(self, judge: Judge, source: ClaimSource) -> tuple[str, ...]:
+        """What the answers claim; may be nothing."""
+        asked, answered, images = source
+        return judge.ask("faithfulness-claims", _CLAIMS, step="claims", images=images, asked=asked, answered=answered)
+
+    def ask_verdicts(self, judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> HeldClaims:
+        """One verdict for each claim; no claim, no call."""
+        if not claims:
+            return HeldClaims((), truths)
+        form = verdicts.listed(verdicts.YES_NO_IDK, len(claims))
+        judgements = judge.ask("faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths))
+        return HeldClaims(tuple(zip(claims, judgements, strict=True)), truths)
+
+
+def described(claim: str, judgement: Judgement[str]) -> str:
+    """A claim that does not hold, for a reason: which, and what it is contradicted by."""
+    what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
+    return f'"{clipped(claim)}" {what}' + (f" ({clipped(judgement.reason)})" if judgement.reason else "")

@@ -1,0 +1,187 @@
+"""The context that an answer was given with: the variable ``context``, or what ``contextTransform`` finds."""
+
+import bisect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, NoVerdict, Scoring, Transcript, Unreadable, Verdict, Written, options
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct
+from gradegate.templating import transform
+from gradegate.templating.transform import Computed, Transform
+
+# promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
+_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_NUMBER = re.compile(r"\(?\d+[.)]?$")
+_BLANKED = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
+_MOST_SEARCHES = 200  # of parts of units that are quoted out of order
+_LEAST_WORDS = 3  # what is shorter is not a quotation, unless it is a whole sentence
+
+
+def units(text: str) -> list[str]:
+    """The lines where there are two or more, else the sentences: promptfoo's units of a context."""
+    rows = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(rows) > 1:
+        return rows
+    pieces = (piece.strip() for piece in _END.split(text))
+    return [piece for piece in pieces if piece and not _NUMBER.match(piece)]
+
+
+class Quotations:
+    """A context with its units, to hold quotations against; a text and its quotation may differ in case and punctuation."""
+
+    def __init__(self, text: str, units: Sequence[str]) -> None:
+        self._whole = f" {_folded(text)} "
+        self._units = tuple(units)
+        self._starts: list[int] = []
+        self._searches = 0
+        self._places: dict[str, int] = {}  # of whole units, which may be quoted in any order
+        position = 0
+        for unit in units:
+            found = self._whole.find(f" {_folded(unit)} ", position)
+            position = max(found, position)
+            self._starts.append(position)
+            if found >= 0:
+                self._places.setdefault(_folded(unit), found)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text of at least one word stands in the context, word for word."""
+        folded = _folded(text)
+        if not folded or folded in self._places:
+            return bool(folded)
+        self._searches += 1
+        return self._searches <= _MOST_SEARCHES and f" {folded} " in self._whole
+
+    def covered(self, quotations: Sequence[str]) -> tuple[str, ...]:
+        """The units that are quoted, in whole or in part, each once. Raises Unreadable for what the context does not hold."""
+        covered: dict[int, None] = {}
+        start = searches = 0
+        for text in dict.fromkeys(map(_folded, quotations)):
+            place = self._places.get(text, -1)
+            if text and place < 0:
+                place = self._whole.find(f" {text} ", start)  # mostly, the order is the context's
+            if text and place < 0:
+                searches += 1  # each over the whole context
+                place = self._whole.find(f" {text} ") if searches <= _MOST_SEARCHES else -1
+            start = place
+            first = max(0, bisect.bisect_right(self._starts, start) - 1)
+            end = bisect.bisect_left(self._starts, start + len(text))
+            whole_unit = any(_folded(unit) == text for unit in self._units[first:end])
+            if start < 0 or not (whole_unit or len(text.split()) >= _LEAST_WORDS):
+                raise Unreadable(f"{excerpt(text, 80)!r} is not quoted from the context; copy sentences word for word, and add nothing")
+            covered |= dict.fromkeys(range(first, max(end, first + 1)))
+        return tuple(self._units[number] for number in sorted(covered))
+
+
+def _folded(text: str) -> str:
+    """A text for comparison: lower case, one blank between words, without quotes, brackets and punctuation."""
+    return " ".join(text.lower().translate(_BLANKED).split())
+
+
+Found = Transform | Computed
+
+
+def _parsed(written: Any) -> Any:
+    if not isinstance(written, str | Mapping):
+        raise ValueError("is not text")
+    return transform.parse(written)
+
+
+# The option of a grader; it is checked where the config is.
+ContextTransform = Annotated[Found, BeforeValidator(_parsed)]
+
+
+class Context(Struct, frozen=True):
+    """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
+
+    chunks: tuple[str, ...]
+    listed: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it, a blank line between chunks, as promptfoo joins them."""
+        return "\n\n".join(self.chunks)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The chunks of a list; of a text its lines, or its sentences where it has one line."""
+        return self.chunks if self.listed else tuple(units(self.text))
+
+
+@options
+class ContextGrader(Grader):
+    """Base of the graders that hold something against the context."""
+
+    scoring = Scoring(0.5)
+    asks = Asks(("text",))
+    written = Written(csv_threshold=0.75)
+
+    _: KW_ONLY
+    context_transform: ContextTransform | None = None
+    language: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """The query and the context."""
+        return lacks_query(variables) or lacks(variables, self.context_transform)
+
+
+def share_of(parts: Sequence[tuple[str, bool]], summary: str, name: str, part: str, held: str) -> Verdict:
+    """The share of the parts that hold. The evidence ``name`` has each ``part`` and whether it ``held``; the reason names five others.
+
+    ``summary`` has a ``{}`` for the number of those that hold and one for all.
+    """
+    fit = sum(holds for _, holds in parts)
+    reason = "; not: ".join([summary.format(fit, len(parts)), *[text for text, holds in parts if not holds][:5]])
+    return Verdict(fit / len(parts), None, reason, {name: [{part: text, held: holds} for text, holds in parts]})
+
+
+def lacks(variables: Mapping[str, Any], path: Found | None) -> str:
+    """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
+    if path is not None:
+        first = path.variable
+        return f"the variable `{first}` that contextTransform names is missing" if first not in ("", *variables) else ""
+    if variables.get("context") is None or isinstance(variables["context"], Mapping):
+        return "the variable `context` is missing, and there is no `contextTransform`"
+    try:
+        _texts(variables["context"], "the variable `context`")
+    except NoVerdict as e:
+        return str(e)
+    return ""
+
+
+def lacks_query(variables: Mapping[str, Any]) -> str:
+    """What the variables lack for a query, as a sentence; empty when nothing."""
+    query = variables.get("query")
+    if query is None:
+        return "the variable `query` is missing"
+    if not isinstance(query, str):
+        return "the variable `query` is not text"
+    return "" if query.strip() else "the variable `query` is empty"
+
+
+def resolve(transcript: Transcript, path: Found | None) -> Context:
+    """The context of one answer. Raises NoVerdict when there is none."""
+    if path is None:
+        written = transcript.vars.get("context")
+        if written is not None:
+            return _texts(written, "the variable `context`")
+        answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+        return _texts(list(answers[-1].retrieval_context) or None if answers else None, "the `retrieval_context` of the answer")
+    value = path.apply(transcript.source, transcript.vars, transcript.metadata)
+    return _texts(value, f"what contextTransform `{path.written}` gives")
+
+
+def _texts(value: Any, what: str) -> Context:
+    if isinstance(value, str):
+        if not value.strip():
+            raise NoVerdict(f"{what} is empty")
+        return Context((value,))
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise NoVerdict(f"{what} is neither a text nor a list of texts")
+    if not value or not all(item.strip() for item in value):
+        raise NoVerdict(f"{what} is empty" if not value else f"{what} holds an empty text")
+    return Context(tuple(value), listed=True)

@@ -1,0 +1,293 @@
+"""What the metrics of DeepEval's family share: their options, what they see of a conversation, how they conclude."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Unreadable,
+    Verdict,
+    Written,
+    options,
+)
+from gradegate.assertions.judge import form
+from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.metrics.context import ContextTransform, Found
+from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
+from gradegate.core.field_types import Number, Whole
+from gradegate.errors import ProviderError
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct, replace
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+NAMED = 5  # findings that a reason names; the evidence has all
+DOCUMENTS = ("retrieval_context", "context")  # the variables of a test that hold documents, for `texts_of`
+NONE = (0, "")  # the score where there are no parts, and what is said of it in place of the summary
+WindowSize = Annotated[Whole, Field(ge=1)]
+
+
+class Measured(Struct, frozen=True):
+    """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
+
+    score: Fraction
+    summary: str
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] = {}
+    steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
+    turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
+
+
+@options
+class Metric(Grader):
+    """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
+
+    ``strict_mode`` makes the score 1 for perfection and 0 otherwise. ``include_reason: llm`` spends a call on a reason
+    in a model's words; the reason that is made of the verdicts costs none. ``async_mode`` has no effect: questions
+    that do not depend on one another are always asked at once.
+    """
+
+    scoring = Scoring(0.5)
+    asks = Asks(("text",), steps=("verdicts", "reason"), sees=True)
+    written = Written(lifted=True)
+
+    threshold: Number | None = None  # compared by the gate
+    include_reason: bool | Literal["llm"] = True
+    strict_mode: bool = False
+    async_mode: bool = True
+    verbose_mode: bool = False
+    language: str = ""
+    context_transform: ContextTransform | None = None
+
+    def questions(self, exchanges: int) -> int:
+        """As every grader's; a reason is asked for only where a model is to word it."""
+        return Grader.questions(self, exchanges) - ("reason" in self.asks.steps and self.include_reason != "llm")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The metric's own work. Raises NoVerdict and ProviderError."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score from 0 to 1, with the reason and the evidence."""
+        seen = _with_documents(transcript, self.context_transform)
+        texts = [text for turn in seen.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
+        judge = replace(judge, graded="\n".join(texts))
+        measured = self.measure(seen, judge)
+        perfect = measured.score == 1
+        score = measured.score if perfect or not self.strict_mode else Fraction(0)
+        evidence = {**measured.evidence, **({"notes": list(measured.notes)} if measured.notes else {})}
+        if self.verbose_mode:
+            evidence["steps"] = list(measured.steps)
+        parts = [measured.summary, *measured.findings[:NAMED]]
+        if len(measured.findings) > NAMED:
+            parts.append(f"and {len(measured.findings) - NAMED} more")
+        if self.include_reason == "llm":
+            shown, findings = f"{float(measured.score):.4g}", list(measured.findings) or [measured.summary]
+            with suppress(NoVerdict, ProviderError):  # the verdicts are known, and they give a reason too
+                parts = [judge.ask("metric-reason", _REASON, step="reason", score=shown, findings=findings)]
+        reason = "; ".join([*(parts if self.include_reason else ()), *measured.notes])
+        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence, turns=measured.turns)
+
+
+def _read_reason(item: Mapping[str, Any]) -> str:
+    reason = form.words(item.get("reason"))
+    if not reason:
+        raise Unreadable("`reason` is not a text")
+    return reason
+
+
+_REASON = Form(shape(reason={"type": "string"}), _read_reason)
+
+
+# --- what a metric sees ---------------------------------------------------------------------------------------
+
+
+def _with_documents(transcript: Transcript, path: Found | None) -> Transcript:
+    """Gives answers the documents that are elsewhere. Raises NoVerdict where ``path`` leads nowhere.
+
+    ``path`` finds them in each answer that has none; where no turn has any, the variables hold those of every answer.
+    """
+    has_any = path is not None or any(turn.retrieval_context for turn in transcript.turns)
+    common = () if has_any else texts_of(transcript.vars, *DOCUMENTS)
+
+    def documents(turn: Turn) -> tuple[str, ...]:
+        if path is None or turn.retrieval_context:
+            return common or turn.retrieval_context
+        source = transcript.source if turn is transcript.turns[-1] else turn.content
+        value = path.apply(source, transcript.vars, turn.metadata)
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")
+        return tuple(item for item in items if item.strip())
+
+    turns = (replace(turn, retrieval_context=documents(turn)) if turn.role == "assistant" else turn for turn in transcript.turns)
+    return replace(transcript, turns=tuple(turns))
+
+
+def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
+    for name in names:
+        value = variables.get(name)
+        if isinstance(value, str) and value.strip():
+            return (value,)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            texts = tuple(text for text in map(str, value) if text.strip())
+            if texts:
+                return texts
+    return ()
+
+
+def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
+    """The complete exchanges. Raises NoVerdict when there is none."""
+    complete = exchanges(transcript.turns)
+    if not complete:
+        raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+    return complete
+
+
+def numbered(transcript: Transcript) -> list[Numbered]:
+    """All turns. Raises NoVerdict when no exchange is complete."""
+    exchanges_of(transcript)
+    return [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+
+
+def script(turns: Iterable[Numbered]) -> str:
+    """Turns as a prompt shows them, each under its number and its role."""
+    return "\n\n".join(f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns)
+
+
+def shown(name: str, turns: Sequence[Numbered]) -> dict[str, Any]:
+    """Turns as the variable ``name`` of a prompt, with their images."""
+    return {name: script(turns), "images": images_in(turn for _, turn in turns)}
+
+
+def with_marks(turn: Turn) -> str:
+    """The content of a turn, with a mark for each of its images."""
+    return "\n".join([turn.content, *["[an image that is attached]"] * len(turn.images)]).strip()
+
+
+def images_in(turns: Iterable[Turn]) -> tuple[str, ...]:
+    """The images of messages, each once, in order."""
+    return tuple(dict.fromkeys(image for turn in turns for image in turn.images))
+
+
+def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Documents that are text, and those that are images."""
+    documents = tuple(documents)
+    texts = tuple(item for item in documents if not isinstance(item, Image))
+    return texts, tuple(str(item) for item in documents if isinstance(item, Image))
+
+
+# --- asking ---------------------------------------------------------------------------------------------------
+
+
+def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dict[K, V]:
+    """The answers by question, all asked at once, equal ones once."""
+    keys = list(dict.fromkeys(questions))
+    return dict(zip(keys, judge.gather(*(partial(ask, key) for key in keys)), strict=True))
+
+
+def ask_each(
+    judge: Judge, prompt: str, form: Form[V], keys: Iterable[K], variables: Callable[[K], Mapping[str, Any]], step: str = "verdicts"
+) -> dict[K, V]:
+    """As ``ask_once``, of questions that differ in nothing but their ``variables`` (and ``images``)."""
+    return ask_once(judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key)))
+
+
+def clipped(text: str) -> str:
+    """A text on one line, for a reason."""
+    return excerpt(" ".join(text.split()), 160)
+
+
+# --- measuring ------------------------------------------------------------------------------------------------
+
+
+def of_rows(
+    rows: Sequence[Mapping[str, Any]],
+    summary: str,
+    faults: Mapping[str, str],
+    name: str = "verdicts",
+    *,
+    key: str = "verdict",
+    none: tuple[int, str] = NONE,
+    score: Fraction | None = None,
+) -> Measured:
+    """The share of the rows whose verdict, under ``key``, is no fault, or another ``score``; the rows are evidence under ``name``.
+
+    ``summary`` has a ``{}`` for the number of these and one for all; ``faults`` has what is said of a row by its verdict, with the
+    row's own keys in braces.
+    """
+    wrong = [row for row in rows if row[key] in faults]
+    held, total = len(rows) - len(wrong), len(rows)
+    shown = [{name: clipped(value) if isinstance(value, str) else value for name, value in row.items()} for row in wrong]
+    return Measured(
+        score if score is not None else Fraction(held, total) if total else Fraction(none[0]),
+        summary.format(held, total) if total or not none[1] else none[1],
+        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
+        evidence={name: list(rows)},
+        steps=tuple(map(str, rows)),
+        turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
+    )
+
+
+def share_of_yes(
+    judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str, none: tuple[int, str] = NONE
+) -> Measured:
+    """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
+    rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
+    return of_rows(rows, summary, {"no": fault}, none=none)
+
+
+# --- what was retrieved ---------------------------------------------------------------------------------------
+
+
+class Retrieved(NamedTuple):
+    """The documents that were retrieved for an answer, in rank order: the texts, and the images apart."""
+
+    question: str
+    documents: tuple[str, ...]
+    images: tuple[str, ...] = ()
+
+
+def retrieved(transcript: Transcript) -> Retrieved:
+    """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    documents, images = split(answers[-1].retrieval_context if answers else ())
+    if not documents and not images:  # a conversation may have them among its variables
+        documents = texts_of(transcript.vars, *DOCUMENTS)
+    if not documents and not images:
+        raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
+    named = (transcript.vars.get(name) for name in ("input", "query"))
+    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
+    question = next((value for value in named if isinstance(value, str) and value.strip()), asked or transcript.prompt)
+    return Retrieved(question, documents, images)
+
+
+@options
+class Expecting(Metric):
+    """Base of the metrics that hold what was retrieved against an expected answer."""
+
+    value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """An expected answer."""
+        missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        return "" if self.expected(variables) else missing
+
+    def expected(self, variables: Mapping[str, Any]) -> str:
+        """The expected answer; empty when there is none."""
+        return self.value.strip() or str(variables.get("expected_output") or "").strip()

@@ -1,0 +1,169 @@
+"""The tool calls of an answer or a conversation, and the steps of a trajectory that they make.
+
+A step and how a pattern finds it are promptfoo's (``src/assertions/trajectoryUtils.ts``): a call of a shell is a "command"
+named by its command line, any other call is a "tool". promptfoo takes steps from traces, gradegate from the calls themselves.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from gradegate.core.conversation import Transcript, Turn
+from gradegate.errors import NoVerdict
+from gradegate.files.documents import TwiceError, at_line, unique
+from gradegate.files.faults import fault
+from gradegate.files.yaml_reader import MAX_DEPTH
+from gradegate.providers.api.content import CALLS, UNTOLD, JsonObject, uniform, written
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct, replace
+
+KINDS = ("tool", "command")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
+_NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
+_BUNDLE = "multi_tool_use.parallel"
+_SHELLS = ("exec_command", "local_shell", "shell")
+_LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
+UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
+ENDED = "the answer ended to call a tool, but contains no call"
+
+
+class Step(Struct, frozen=True):
+    """One call. ``names`` are what a pattern may match; ``arguments`` the JSON value, or the text that is none: ``unread`` says why."""
+
+    kind: str
+    name: str
+    names: tuple[str, ...]
+    arguments: Any
+    unread: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    def fits(self, pattern: str) -> bool:
+        """Whether the pattern matches one of the names."""
+        return any(matches(name, pattern) for name in self.names)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern with ``*`` and ``?`` matches a name, without regard to case."""
+    return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
+
+
+def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
+    """The calls of all turns of the assistant, in order; None where it is not known which there were.
+
+    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
+    answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
+    or not all of them, and for any that ended in order to call a tool and has no call.
+    """
+    untold = transcript.metadata.get(UNTOLD)
+    if untold:
+        raise NoVerdict(str(untold))
+    told: list[Any] = [turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"]
+    lists = [item for item in told if isinstance(item, list)] or [it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)]
+    finish = transcript.metadata.get("finish_reason")
+    if finish == "tool_calls" and not lists:
+        raise NoVerdict(ENDED)
+    outer = [call for item in lists for call in item] if lists else [] if finish else written(transcript.output)
+    return outer and [call for one in outer for call in _opened(one)]
+
+
+def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
+    """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
+    lone = len([turn for turn in transcript.turns if turn.role == "assistant"]) == 1
+
+    def shown(turn: Turn) -> Turn:
+        told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)
+        pairs = [named(call) for call in told] if isinstance(told, list) else []
+        lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
+        return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
+
+    return tuple(shown(turn) if turn.role == "assistant" else turn for turn in transcript.turns)
+
+
+def steps(transcript: Transcript) -> Sequence[Step]:
+    """The steps in order. Raises NoVerdict where it is not known which tools were called, or what a shell ran."""
+    called = calls(transcript)
+    if called is None:
+        raise NoVerdict(UNKNOWN)
+    return [_step(tool(name, transcript), text) for name, text in map(named, called)]
+
+
+def tool(name: str, transcript: Transcript) -> str:
+    """The tool that a call names: one that the target declares, or a plain name. Raises NoVerdict: any other may mean any tool."""
+    known = transcript.tools or {}
+    short = name if name in known else name.removeprefix(_NAMESPACE)
+    if short in known or short == _BUNDLE or _PLAIN.fullmatch(short):
+        return short
+    what = f"a call names the tool {excerpt(name, 60)!r}" if name else "a call names no tool"
+    raise NoVerdict(f"it is not known which tools were called: {what}; a name has letters, digits, _ and -, or is in the target's `tools`")
+
+
+def named(call: JsonObject) -> tuple[str, str]:
+    """The name of a call and the text of its arguments; both empty in what is no call."""
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return "", ""
+    return str(function.get("name") or ""), str(function.get("arguments") or "")
+
+
+def _opened(call: JsonObject) -> Iterator[JsonObject]:
+    """A call, then those inside it where it is one of `multi_tool_use.parallel`, which models of OpenAI make up, at any depth.
+
+    Raises NoVerdict where they are unread; `arguments` bounds the depth.
+    """
+    yield call
+    name, text = named(call)
+    if name.removeprefix(_NAMESPACE) == _BUNDLE:
+        try:
+            uses = arguments(name, text)["tool_uses"]
+            inside = [uniform({"name": it["recipient_name"].removeprefix(_NAMESPACE), "arguments": it["parameters"]}) for it in uses]
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
+        for one in inside:
+            yield from _opened(one)
+
+
+def arguments(name: str, text: str) -> Any:
+    """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
+
+    def no_number(word: str) -> None:
+        raise json.JSONDecodeError("", text, text.find(word))
+
+    try:
+        value = json.loads(text, parse_constant=no_number, object_pairs_hook=unique)
+        at_line(value, 0, MAX_DEPTH)
+    except json.JSONDecodeError:
+        raise
+    except TwiceError as e:  # which of the two a tool is given, its program says
+        raise NoVerdict(f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice") from e
+    except RecursionError as e:
+        raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
+    except ValueError as e:  # Python turns no more than 4,300 digits into a number
+        raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
+    return value
+
+
+def _step(name: str, text: str) -> Step:
+    given: Any = text
+    unread = ""
+    try:
+        given = arguments(name, text) if text.strip() else {}  # so some vendors write that there are none
+    except json.JSONDecodeError as e:
+        unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
+    except NoVerdict as e:
+        unread = str(e)
+    shell, line = name.strip().lower() in _SHELLS, ""
+    if shell and unread:
+        raise NoVerdict(f"it is not known what was run: {unread}")
+    if shell and isinstance(given, Mapping):
+        key = next((key for key in _LINES if given.get(key) is not None), "")
+        run = given.get(key)
+        if isinstance(run, list):
+            run = _LINES[key].join(part for item in run if (part := str(item).strip()))
+        line = run.strip() if isinstance(run, str) else ""
+    if line:
+        return Step("command", line, (line, name, line.split()[0]), given)
+    return Step("tool", name, (name,), given, unread)

@@ -1,0 +1,32 @@
+"""moderation: a moderation model flags nothing in the answer.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/moderation/, ``src/matchers/moderation.ts``; the
+categories are those of https://platform.openai.com/docs/guides/moderation.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Transcript, Verdict, assertion
+
+
+@assertion("moderation")
+class Moderation(Grader):
+    """A moderation model flags nothing in the answer, or nothing in the categories that you name."""
+
+    asks = Asks(("moderation",))
+
+    value: Annotated[list[str], Field(min_length=1)] | None = None
+    """The categories that must not be flagged, as a list; without it, no category may be flagged."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        if not transcript.output.strip():
+            return Verdict(1.0, True, "the answer is empty")
+        flags = tuple(judge.moderate(transcript.output, transcript.prompt))
+        meant = set(flags if self.value is None else self.value)
+        counted = [flag for flag in flags if flag in meant]
+        reason = f"flagged: {', '.join(counted)}" if counted else "nothing is flagged"
+        if len(counted) < len(flags):
+            reason += f" (not counted: {', '.join(flag for flag in flags if flag not in meant)})"
+        return Verdict(float(not counted), not counted, reason, {"flags": list(flags)})

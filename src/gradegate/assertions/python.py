@@ -1,0 +1,51 @@
+"""python: code of the repository decides; it runs only with `--allow-exec`.
+
+As in promptfoo (``src/assertions/python.ts``): one line is an expression over ``output`` and ``context``, more lines are the
+body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from gradegate.assertions.grading.code_result import SCORING, broken, script_verdict, situation
+from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.program import Program
+
+ROLE = "gate"  # no process serves both what answers and what judges
+
+
+@assertion("python")
+class Python(Grader):
+    """Python decides: an expression, the body of a function, or a file with get_assert (needs --allow-exec)."""
+
+    scoring = SCORING
+    written = Written(runs_code=True, own_config=True)
+
+    value: Any
+    """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""
+    config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
+    test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
+
+    @field_validator("value")
+    @classmethod
+    def _code(cls, value: Any) -> Any:
+        if not isinstance(value, str | Program):
+            raise ValueError("must be Python code, or file://x.py")
+        return value
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """A failure where it raised or gave no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
+        arguments = [transcript.answer, situation(transcript, self.test, self.config)]
+        try:
+            if isinstance(self.value, Program):
+                return script_verdict(pool.call(self.value, arguments, ROLE, "get_assert"))
+            return script_verdict(pool.inline(self.value, arguments, ROLE))
+        except NoVerdict as e:
+            return broken(f"the Python fails on the answer: {e}")
+        except pool.Failed as e:
+            if e.raised:
+                return broken(f"the Python fails on the answer: {e}")
+            raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e

@@ -1,0 +1,35 @@
+"""role-adherence: whether an assistant keeps to its role throughout a conversation.
+
+Score: the share of the assistant's messages that keep to the role. Source:
+https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, share_of_yes, shown
+
+
+@assertion("role-adherence")
+class RoleAdherence(Metric):
+    """The assistant keeps to its role in every message."""
+
+    value: str = ""
+    """The role, in plain words; without it the variable `chatbot_role`."""
+    chatbot_role: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        return "" if self._role(variables) else "there is no role; give it as `value` or as the variable `chatbot_role`"
+
+    def _role(self, variables: Mapping[str, Any]) -> str:
+        return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        turns = numbered(transcript)
+        spoken = [number for number, turn in turns if turn.role == "assistant"]
+        told = {"role": self._role(transcript.vars), "count": len(spoken), **shown("conversation", turns)}
+        judgements = judge.ask("role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told)
+        pairs = zip(spoken, judgements, strict=True)
+        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role")

@@ -1,0 +1,165 @@
+"""is-valid-openai-tools-call and its relatives, tool-call-f1 and tool-correctness: the calls in an answer.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#is-valid-openai-tools-call,
+``src/assertions/openai.ts``, ``functionToolCall.ts`` and ``toolCallF1.ts``. Schemas as https://json-schema.org defines them.
+tool-correctness is DeepEval's (``metrics/tool_correctness``), over names.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
+from gradegate.core.field_types import parted, stripped
+from gradegate.files import documents as document
+from gradegate.files.faults import fault
+from gradegate.providers.api.content import JsonObject, declared
+from gradegate.templating import json_schema as schemas
+from gradegate.templating import lenient_json as jsonobjects
+
+MOST = 20  # faults and names of tools that a reason says
+
+
+@assertion("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
+class IsValidToolCall(Grader):
+    """The answer calls tools that the target was given, with arguments that conform to their JSON Schemas."""
+
+    asks = Asks(tools=True)
+
+    tools: Any = None  # in place of the target's own, which a recorded answer does not have
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        known = transcript.tools if self.tools is None else declared({"tools": self.tools})
+        if known is None:
+            raise NoVerdict("the target's config has no `tools` to check the calls against")
+        called = calls(transcript)
+        if not called:
+            return Verdict(0.0, False, "the answer calls no tool")
+        faults = _faults(called, known)
+        names = ", ".join(named(call)[0] for call in called)
+        return Verdict(float(not faults), not faults, "; ".join(faults) or f"valid calls: {names}", {"calls": [*called]})
+
+
+def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]:
+    """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
+    given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
+    faults: list[str] = []
+    checked: list[tuple[str, Any]] = []
+    for call in called:
+        name, text = named(call)
+        if name not in known or call.get("type") != "function":
+            faults.append(f"`{name}` was called, and the target was given {given}")
+            continue
+        try:
+            checked.append((name, arguments(name, text)))
+        except json.JSONDecodeError as e:
+            faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
+    names = dict.fromkeys(name for name, _ in checked)
+    try:
+        breaches = schemas.breaches({name: document.to_json(known[name]) for name in names}, checked)
+    except ValueError as e:
+        shown = "`, `".join(islice(names, MOST))
+        raise NoVerdict(f"the arguments of `{shown}` cannot be checked against the schema: {e}") from e
+    faults += [
+        f"the arguments of `{name}` do not fit its schema: {breach}" for (name, _), breach in zip(checked, breaches, strict=True) if breach
+    ]
+    return faults
+
+
+_Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(parted), Field(min_length=1)]
+
+
+@assertion("tool-call-f1")
+class ToolCallF1(Grader):
+    """The tools that the answer calls are the expected ones: the F1 of their names, whatever the order."""
+
+    scoring = Scoring(1.0)
+
+    value: _Names
+    """Names of the expected tools: a list, or a text with commas."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        told = calls(transcript)
+        names = [named(call)[0] for call in told] if told else _in_text(transcript.output)
+        called = {tool(name, transcript) for name in names}
+        wanted = set(self.value)
+        hits = len(wanted & called)
+        score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
+        reason = f"called {', '.join(sorted(called)) or 'nothing'}, expected {', '.join(sorted(wanted))}"
+        return Verdict(score, None, reason, {"called": sorted(called), "expected": sorted(wanted)})
+
+
+def _in_text(text: str) -> Iterator[str]:
+    """The names in calls that a text gives as JSON on lines of their own: blocks between words, messages, items."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, list):
+        yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
+    for value, start, end in jsonobjects.find(text):
+        before, after = start - 1, end  # of what is beside it on its lines
+        while before >= 0 and text[before] in " \t\r[,":
+            before -= 1
+        while after < len(text) and text[after] in " \t\r],":
+            after += 1
+        if (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n"):
+            yield from _named_in(value)
+
+
+def _named_in(value: JsonObject) -> Iterator[str]:
+    inner = value.get("function", value.get("functionCall"))
+    if isinstance(value.get("tool_calls"), list):
+        yield from (name for item in value["tool_calls"] if isinstance(item, Mapping) for name in _named_in(item))
+    elif isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
+        yield inner["name"]
+    elif value.get("type") in ("tool_use", "function_call") and isinstance(value.get("name"), str):
+        yield value["name"]
+
+
+@assertion("tool-correctness")
+class ToolCorrectness(Grader):
+    """The answer called the expected tools: the share of them that it called."""
+
+    scoring = Scoring(0.5)
+    written = Written(lifted=True)
+
+    value: _Names
+    """Names of the expected tools: a list, or a text with commas."""
+    should_consider_ordering: bool = False
+    should_exact_match: bool = False
+    strict_mode: bool = False
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
+        told = calls(transcript)
+        if told is None:
+            raise NoVerdict(UNKNOWN)
+        called = [tool(named(call)[0], transcript) for call in told]
+        reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
+        if self.should_exact_match:
+            score = float(called == self.value if self.should_consider_ordering else sorted(called) == sorted(self.value))
+        elif self.should_consider_ordering:
+            score = _common(called, self.value) / len(self.value)
+        else:
+            score = (Counter(called) & Counter(self.value)).total() / len(self.value)
+        score = float(score == 1) if self.strict_mode else score
+        return Verdict(score, None, reason, {"called": called, "expected": self.value})
+
+
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest sequence that is in both, in order (Hyyrö 2004, "Bit-parallel LCS-length")."""
+    # A bit for each name of the second; those that are 0 are in the sequence.
+    places: dict[str, int] = {}
+    for place, name in enumerate(second):
+        places[name] = places.get(name, 0) | 1 << place
+    whole = row = (1 << len(second)) - 1
+    for name in first:
+        same = row & places.get(name, 0)
+        row = (row + same | row - same) & whole
+    return len(second) - row.bit_count()

@@ -1,0 +1,78 @@
+"""topic-adherence: whether an agent answers what belongs to its topics, and nothing else.
+
+Each question of the user is one of four: helped (on topic, answered), withheld (on topic, not answered), strayed (off
+topic, answered), declined (off topic, not answered). Score: (helped + declined) / all, as DeepEval's
+(https://deepeval.com/docs/metrics-topic-adherence, ``deepeval/metrics/topic_adherence/``); by ``mode`` Ragas's
+(https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/): precision = helped / (helped + strayed), recall
+= helped / (helped + withheld), f1 = their harmonic mean.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, ask_each, exchanges_of, of_rows, shown, texts_of
+from gradegate.core.conversation import Exchange
+from gradegate.core.field_types import listed, stripped
+from gradegate.structs import replace
+
+WORDS = ("helped", "withheld", "strayed", "declined")
+_WRONG = {"withheld": '"{question}" is on topic and was not answered', "strayed": '"{question}" is off topic and was answered'}
+# What each mode counts for, and among which.
+_MODES = {
+    "accuracy": (("helped", "declined"), WORDS),
+    "precision": (("helped",), ("helped", "strayed")),
+    "recall": (("helped",), ("helped", "withheld")),
+    "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
+}
+_QUESTIONS = verdicts.texts("questions")
+_VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
+_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)]
+
+
+@assertion("topic-adherence")
+class TopicAdherence(Metric):
+    """The agent answers what belongs to its topics, and declines everything else."""
+
+    asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"), each=("questions", "verdicts"))
+
+    value: _Topics = Field(default_factory=list)
+    """The topics: a text or a list; without it the variable `relevant_topics`."""
+    relevant_topics: _Topics = Field(default_factory=list)
+    mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
+        return "" if self._topics(variables) else missing
+
+    def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self.value or self.relevant_topics) or texts_of(variables, "relevant_topics", "reference_topics")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        topics = self._topics(transcript.vars)
+
+        def of_user(exchange: Exchange) -> dict[str, Any]:
+            return shown("exchange", [numbered for numbered in exchange if numbered.turn.role == "user"])
+
+        def of_both(asked: tuple[Exchange, str]) -> dict[str, Any]:
+            return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
+
+        found = ask_each(judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions")
+        asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
+        judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
+        rows: list[dict[str, Any]] = [
+            {"turn": exchange[-1].number, "question": text, "verdict": it.verdict, "reason": it.reason}
+            for (exchange, text), it in ((one, judgements[one]) for one in asked)
+        ]
+        counts = Counter(row["verdict"] for row in rows)
+        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
+        good, among = (sum(counts[word] for word in words) for words in _MODES[self.mode])
+        if not among:
+            never = f"got what {self.mode} is a share of" if rows else "asked a question"
+            raise NoVerdict(f"the user never {never}, so no share can be measured")
+        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, among))

@@ -1,0 +1,28 @@
+"""turn-relevancy: whether each answer of a conversation fits what came before it.
+
+Score: the share of the windows whose last answer fits. Source: https://deepeval.com/docs/metrics-turn-relevancy,
+``deepeval/metrics/turn_relevancy/``.
+"""
+
+from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.metrics.conversation import Measured, Metric, WindowSize, ask_each, exchanges_of, share_of_yes, shown
+from gradegate.core.conversation import flat, windows
+from gradegate.structs import replace
+
+_FORM = verdicts.single()
+
+
+@assertion("turn-relevancy")
+class TurnRelevancy(Metric):
+    """Every answer in a conversation fits what was said before it."""
+
+    asks = replace(Metric.asks, each=("verdicts",))
+
+    window_size: WindowSize = 10
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        cut = windows(exchanges_of(transcript), self.window_size)
+        judgements = ask_each(judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window)))
+        pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
+        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant")

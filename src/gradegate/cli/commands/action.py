@@ -1,0 +1,29 @@
+"""``gradegate action``: the entry point of the container."""
+
+import argparse
+import os
+
+from gradegate.cli.output import here
+from gradegate.errors import ConfigError
+
+ABOUT = "the GitHub Action: reads INPUT_* and the event"
+# `with: args: --help` must not end in a page of help and green: here is no option, and every argument a mistake.
+PARSER = {"prefix_chars": "\0", "add_help": False}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments: whatever there is, to be refused."""
+    parser.add_argument("arguments", nargs="*")
+
+
+def run(args: argparse.Namespace) -> int:
+    from gradegate.github.action import main as action
+    from gradegate.github.inputs import handed
+    from gradegate.github.step_files import Ending
+
+    with Ending(os.environ):
+        environ, cwd = handed(os.environ), here()
+        os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
+        if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
+            raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
+    return action(environ, cwd)

@@ -1,0 +1,367 @@
+"""``gradegate migrate``: what a promptfoo config or a workflow that runs promptfoo lacks here, as a diff."""
+
+import argparse
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.cli.init.choices import ACTION, PLACEHOLDER
+from gradegate.cli.init.wizard import USES, runner, step_settings
+from gradegate.cli.output import here, say
+from gradegate.cli.parser import of_promptfoo
+from gradegate.config.load import DEFAULT_CONFIGS, config_paths, load
+from gradegate.core.numbers import many
+from gradegate.core.options import SWITCH
+from gradegate.core.settings import RUN_OPTIONS, Settings
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.edits import Edits, Remarked
+from gradegate.files.git import repository_of
+from gradegate.files.plain_files import Place, replacing
+from gradegate.files.workspace import Workspace
+from gradegate.gate.exit_codes import PASS
+from gradegate.github.action import TARGET
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
+from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.runner.prepare import prepare_without_keys
+from gradegate.structs import names, replace
+
+IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
+# One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
+_PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
+_BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
+_PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
+_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
+_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
+_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
+Keys = list[str | int]
+ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
+_END = "\\ No newline at end of file"
+
+
+def inputs(run: str) -> tuple[dict[str, Any], str]:
+    """The inputs that the options of the command come to, and why a step with them would not do the same; empty if it would."""
+    text = re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", r"${{\1}}", re.sub(r"\\\r?\n", " ", run.strip()))
+    command, begin, why = IS_EVAL.search(text), _BEFORE.match(text), ""
+    if command is None:
+        return {}, "it runs no `promptfoo eval`"
+    if begin is None or command.start() != begin.end() or "\n" in text or not _PLAIN.fullmatch(text):
+        why = "it does more than that one command, or its shell changes it"
+        text = re.split(r"[|&;<>\n]", text[command.start() :])[0]
+        command = IS_EVAL.match(text)
+    try:
+        words = shlex.split(text[command.end() if command else 0 :])
+    except ValueError:
+        return {}, "its quotes do not close"
+    found: dict[str, list[str]] = {}
+    while words:
+        flag, equals, value = words.pop(0).partition("=")
+        passed = next((count for names, count, _ in of_promptfoo("no_effect") if flag in names), None)
+        option = next((option for option in RUN_OPTIONS if flag in option.flags), None)
+        if passed is not None:
+            del words[: 0 if equals else passed]
+        elif option is None or (option.no_input and option.kind is not SWITCH):
+            return {}, why or next(
+                (f"`{flag}`: {cure}" for names, _, cure in of_promptfoo("refused") if flag in names),
+                f"`{flag}`: {option.no_input if option else 'not known'}",
+            )
+        elif option.kind is not SWITCH:
+            several = next((at for at, word in enumerate(words) if word.startswith("-")), len(words)) if option.field == "configs" else 1
+            found[option.name] = [*found.get(option.name, ()), *([value] if equals else words[:several])]
+            del words[: 0 if equals else several]
+        elif not option.no_input:
+            found[option.name] = ["true"]
+    texts = {name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}") for name, values in found.items()}
+    return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
+
+
+class Migration(Struct):
+    """Files below ``root`` with their changes. ``left`` is what is to be known or done by hand, each with its place."""
+
+    root: Path
+    grader: str = ""
+    files: dict[Path, Edits] = {}
+    left: list[Mistake] = []
+    _graded: set[Path] = set()  # configs whose step of a workflow says who grades
+    _shares: dict[Path, dict[float, Origin]] = {}  # of cases that have to pass, by steps that run a config
+
+    def opened(self, path: Path) -> Edits:
+        """A file that may be changed; one that lies outside is none. Raises ConfigError."""
+        workspace = Workspace(self.root)
+        place = workspace.locate(path.name, path.parent, Origin(path.name))
+        if place not in self.files:
+            name = workspace.name(place)
+            self.files[place] = Edits(workspace.read(path.name, path.parent, Origin(name)), name)
+        return self.files[place]
+
+    def workflow(self, path: Path, change: bool) -> None:
+        """Each step that runs promptfoo, if it is to be changed. Raises ConfigError for a file that cannot be read."""
+        edits = self.opened(path)
+        for name, job in _at(edits.values, "jobs").items():
+            steps = job.get("steps") if isinstance(job, Mapping) else None
+            for number, step in enumerate(steps if isinstance(steps, list) else ()):
+                place: Keys = ["jobs", name, "steps", number]
+                uses, share = str(_at([step], 0).get("uses") or ""), 1.0
+                if change and _PROMPTFOO.fullmatch(uses):
+                    share = self._uses(edits, place, step)
+                elif change and IS_EVAL.search(str(_at([step], 0).get("run") or "")):
+                    if not self._run(edits, place, step):
+                        continue
+                elif not USES.fullmatch(uses):
+                    continue
+                self._judge(edits, place, share, edits.wanted["jobs"][name]["steps"][number] != step)
+
+    def _uses(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> float:
+        """Change a step that uses promptfoo's action, and give the share of cases that have to pass."""
+        given = _at(step, "with")
+        changes = moved(given)
+        self._tell(*((what, edits.origin([*place, "with", key]), cure) for key, what, cure in changes.left))
+        whole = changes.drop >= given.keys() and not changes.put
+        if not whole:
+            edits.change([*place, "with"], changes.drop, changes.put, changes.rename)
+        if _at(step, "env") and changes.env:
+            edits.change([*place, "env"], put=changes.env)
+        new = {"env": changes.env} if changes.env and not _at(step, "env") else {}
+        edits.change(place, ["with"] if whole and given else (), {"uses": Remarked(ACTION), **new})
+        return changes.share
+
+    def _run(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> bool:
+        """Change a step that runs the command, if one that uses the Action does the same."""
+        given, why = inputs(step["run"])
+        shells = (_at(edits.values, "defaults", "run"), _at(edits.values, *place[:2], "defaults", "run"), step)
+        folders = [it["working-directory"] for it in shells if it.get("working-directory")]
+        given |= {"working-directory": folders[-1]} if folders else {}
+        if why:
+            shown = ", ".join(f"{name}: {value}" for name, value in given.items())
+            cure = f"write `uses: {ACTION}`, with its options as inputs{f' ({shown})' if shown else ''}; the exit code is the verdict"
+            self._tell((f"a step that runs promptfoo stays: {why}", edits.origin([*place, "run"]), cure))
+            return False
+        new = {"uses": Remarked(ACTION), **({"with": given} if given else {})}
+        edits.change(place, {"shell", "working-directory"}, new, {"run": "uses"})
+        for number, later in enumerate(edits.values["jobs"][place[1]]["steps"]):
+            for name in given.get("output", "").split() if number > int(place[3]) else ():
+                if Path(name).name in str(_at([later], 0).get("run") or ""):
+                    what = f"this step reads {name}, which has another form now (docs/results.schema.json)"
+                    cure = "remove it where it decides: the step of the gate fails by itself"
+                    self._tell((what, edits.origin([*place[:3], number, "run"]), cure))
+        return True
+
+    def _judge(self, edits: Edits, place: Keys, share: float, is_new: bool) -> None:
+        """What a step of the Action needs around it: rights, who grades, and a gate."""
+        workflow, job, origin = edits.wanted, edits.wanted["jobs"][place[1]], edits.origin(place)
+        step = job["steps"][place[3]]
+        action, run = step_settings(self.root, workflow, job, step)
+        paths = _configs(run) if run else set()
+        for path in paths:
+            self._shares.setdefault(path, {}).setdefault(share, origin)
+        self._graded |= paths if is_new or action.run.graders else set()
+        if not is_new:
+            return
+        if share < 1 and not paths:
+            self._tell((_GATE, origin, _RULE.format(share)))
+        where = [*place[:2], "permissions"] if "permissions" in job else ["permissions"]
+        rights = _at(edits.wanted, *where)
+        if rights and action.comment != "off" and "pull-requests" not in rights:
+            edits.change(where, put={"pull-requests": "write"})
+        elif rights and action.comment != "off" and rights["pull-requests"] != "write":
+            cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
+            self._tell(("the job may not write to pull requests, so no comment is posted", edits.origin(where), cure))
+        for level in ([], place[:2], place):
+            decides = sorted(PROMPTFOO_VARIABLES.keys() & _at(workflow, *level, "env").keys())
+            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), PROMPTFOO_VARIABLES[it]) for it in decides))
+        if "pull_request_target" in str(workflow.get("on")):
+            self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
+        self.left += [replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes]
+        if run is None:
+            cure = "give `grader: ID` if an assertion of theirs asks a model"
+            self._tell(("the configs are known only when the workflow runs", origin, cure))
+        elif new := self._grader(run, origin):
+            given = _at(step, "with")
+            edits.change([*place, "with"] if given else place, put={"grader": new} if given else {"with": {"grader": new}})
+
+    def _grader(self, run: Settings, origin: Origin) -> str:
+        """The model that is to be named, if one has to be. It is the one that answers where that is one model, as `init` has it."""
+        for path in _configs(run):
+            self._config(path)
+        texts = {}
+        for path, edits in self.files.items():
+            with suppress(ConfigError):  # which is told when the files are shown
+                texts[path] = edits.result().encode()
+        run = replace(run, instead=texts)  # as it is going to be
+        before = _mistakes(run, origin)
+        new = self.grader or _answering(run) or PLACEHOLDER
+        text, after = ([] if run.graders else _mistakes(replace(run, graders={kind: new}), origin) for kind in ("text", "*"))
+        if run.graders or (all(it in text for it in before) and len(after) >= len(before)):  # a grader mends nothing
+            self.left += before
+            return ""
+        self.left += after
+        why = "write a model instead of MODEL" if new == PLACEHOLDER else "it is the model that answers; a different model judges better"
+        self._tell(*([] if self.grader else [(_GRADES.format(new), origin, why)]))
+        return new
+
+    def config(self, path: Path) -> None:
+        """A config: its own keys, and the grader where no step of a workflow names one."""
+        run = Settings(configs=(str(path),), cwd=path.parent, environ=runner(self.root))
+        edits = self._config(path)
+        if edits is None:
+            self.left += _mistakes(run, Origin(path.name))
+        if edits is None or path.resolve() in self._graded:
+            return
+        if new := self._grader(run, edits.origin([])):
+            default = edits.wanted.get("defaultTest")
+            if default is not None and not isinstance(default, Mapping):
+                cure = f"write `options: {{provider: {new}}}` there"
+                self._tell(("`defaultTest` is in a file of its own", edits.origin(["defaultTest"]), cure))
+            elif _at(default, "options"):
+                edits.change(["defaultTest", "options"], put={"provider": new})
+            else:
+                where = [] if default is None else ["defaultTest"]
+                options = {"options": {"provider": new}}
+                edits.change(where, put=options if where else {"defaultTest": options})
+
+    def _config(self, path: Path) -> Edits | None:
+        """The config with its keys changed; None for one that is no mapping or cannot be read, which the plan says."""
+        try:
+            edits = self.opened(path)
+        except ConfigError as e:
+            self.left += e.mistakes
+            return None
+        for place, assertion in list(_assertions(edits.wanted)):
+            kind, value = GRADERS.find(str(assertion.get("type")).removeprefix("not-")), assertion.get("value")
+            if kind and type(value) in (int, float) and "value" not in names(kind) and "threshold" not in assertion:
+                edits.change(place, rename={"value": "threshold"})
+                what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
+                self._tell((what, edits.origin([*place, "value"]), "promptfoo ignores this `value`; check that you want it"))
+        return edits if isinstance(edits.values, Mapping) else None
+
+    def gates(self) -> None:
+        """Write the share of cases that have to pass into each config whose steps are of one mind."""
+        for path, shares in self._shares.items():
+            least = min(shares)
+            config = self._config(path) if least < 1 else None
+            if config is not None and len(shares) == 1 and "gate" not in config.wanted:
+                config.change([], put={"gate": {"rules": [{"name": "most pass", "min-pass-rate": least}]}})
+            else:
+                self._tell(*((_GATE, origin, _RULE.format(share)) for share, origin in shares.items() if share < 1))
+
+    def _tell(self, *lines: tuple[str, Origin, str]) -> None:
+        self.left += [Mistake(*line) for line in lines]
+
+
+def _at(value: Any, *keys: str | int) -> Mapping[str, Any]:
+    """A mapping inside others; an empty one where there is none."""
+    for key in keys:
+        value = value[key] if isinstance(key, int) else value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _assertions(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
+    """Everything that stands in a list `assert`."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if key == "assert" and isinstance(item, list):
+            yield from (([*place, key, number], one) for number, one in enumerate(item) if isinstance(one, Mapping))
+        yield from _assertions(item, (*place, key))
+
+
+def _configs(run: Settings) -> set[Path]:
+    with suppress(ConfigError):  # which the plan says
+        return {path.resolve() for path in config_paths(run)}
+    return set()
+
+
+def _mistakes(run: Settings, origin: Origin) -> list[Mistake]:
+    try:
+        prepare_without_keys(run)
+    except ConfigError as e:
+        return [replace(mistake, origin=mistake.origin or origin) for mistake in e.mistakes]
+    return []
+
+
+def _answering(run: Settings) -> str:
+    """The one model that answers in all configs, if it is one."""
+    with suppress(ConfigError):
+        ids = {spec.id for located in load(run) for spec in located.suite.targets}
+        parts = split_id(only := ids.pop()) if len(ids) == 1 else None
+        return only if parts and getattr(PROVIDERS.find(parts[0]), "names_model", True) else ""
+    return ""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    about = "configs, and workflows that run promptfoo; default is the config of the folder and all such workflows of the repository"
+    parser.add_argument("file", nargs="*", help=about)
+    parser.add_argument("--write", action="store_true", help="write the changes; without this option they are only shown")
+    parser.add_argument("--grader", metavar="ID", default="", help="the model that grades; default is the model that answers")
+
+
+def run(args: argparse.Namespace) -> int:
+    cwd = here().resolve()
+    migration = Migration(repository_of(cwd) or cwd, args.grader)
+    default = [cwd / name for name in DEFAULT_CONFIGS if (cwd / name).is_file()][:1]
+    named = [cwd / name for name in args.file]
+    errors = []
+    workflows = {path.resolve(): not named for path in sorted((migration.root / ".github" / "workflows").glob("*.y*ml"))}
+    for path in named:
+        try:
+            if "jobs" in (migration.opened(path).values or ()):
+                workflows[path.resolve()] = True
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+    for path, change in workflows.items():
+        try:
+            migration.workflow(path, change)
+        except ConfigError as e:  # of a file that nobody named
+            with suppress(OSError):
+                migration.left += e.mistakes if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes() else ()
+    for path in named or default:
+        if path.resolve() not in workflows:
+            migration.config(path)
+    migration.gates()
+    return _tell(migration, args.write)
+
+
+def _tell(migration: Migration, write: bool) -> int:
+    """Show the changes, or make them, and what is left. Raises ConfigError for a file that cannot be written."""
+    changed = {}
+    for path, edits in migration.files.items():
+        try:
+            text = edits.result()
+        except ConfigError as e:
+            migration.left += e.mistakes
+            continue
+        if text != edits.mark + edits.text:
+            changed[path] = text
+            old, new = (it.splitlines(keepends=True) for it in (edits.mark + edits.text, text))
+            for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
+                say(line.removesuffix("\n").removesuffix("\r") + ("" if line.endswith("\n") else f"\n{_END}"))
+    # Each file whole or not at all, and none where one cannot be written.
+    names = {path: path.relative_to(migration.root).as_posix() for path in changed}
+    if write and (closed := [name for path, name in names.items() if not path.stat().st_mode & stat.S_IWUSR]):
+        raise ConfigError(*(Mistake("the file may only be read", Origin(name), "allow writing it") for name in closed))
+    for path, text in changed.items() if write else ():
+        try:
+            with replacing(Place(migration.root, tuple(names[path].split("/")))) as file:
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+                file.write(text)
+        except OSError as e:
+            raise ConfigError.at(f"it could not be written: {e.strerror or e}", Origin(names[path]), "start again") from e
+    if left := dict.fromkeys(migration.left):
+        say("Notes, and what you need to change by hand:")
+        for mistake in sorted(left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)):
+            say(f"  {mistake}")
+    listed = ", ".join(names.values())
+    if not changed:
+        say("no further change can be made automatically" if left else f"nothing is lacking in {many(len(migration.files), 'file')}")
+    else:
+        say(f"written: {listed}" if write else f"nothing was written; --write changes {listed}")
+    return PASS

@@ -1,0 +1,142 @@
+"""The commands and the exit codes: the one place that exits."""
+
+import argparse
+import gc
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from gradegate import __version__
+from gradegate.cli.output import FIRST, complain, epilog, tell
+from gradegate.errors import ConfigError, Terminated
+from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
+from gradegate.registry import suggest
+from gradegate.reports.format.streams import guard
+
+# Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
+COMMANDS = tuple("init migrate run rerun merge validate cases view explain calibrate list schema action".split())
+_struck: list[int] = []  # the signal that ended the command
+
+
+def script() -> NoReturn:
+    """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
+    gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # what else is installed has no say in how a config is read
+    guard()
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except KeyboardInterrupt as e:  # while the last words were said
+        code = _interrupted(e)
+    os._exit(code)  # threads that still wait for a dead server must not hold the exit
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
+    _struck.clear()
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraised
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+    code = _main(argv)
+    return 128 + _struck[0] if _struck else code
+
+
+def _main(argv: Sequence[str]) -> int:
+    try:
+        if not argv:
+            complain(FIRST)
+            return MISTAKE
+        if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
+            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}")
+            return MISTAKE
+        args = _parser(argv[:1]).parse_args(argv)
+        return int(args.command(args))
+    except ConfigError as e:
+        from gradegate.core.numbers import many
+
+        for mistake in e.mistakes:
+            tell(mistake)
+        complain(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
+        return MISTAKE
+    except KeyboardInterrupt as e:
+        return _interrupted(e)
+    except SystemExit as e:
+        return int(e.code or 0)
+    except Exception as e:  # a defect of ours: said in a line, and never green
+        if not _struck and os.environ.get("GRADEGATE_DEBUG"):
+            import traceback
+
+            complain("".join(traceback.format_exception(e)))
+        elif not _struck:
+            complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
+        return INCONCLUSIVE
+    finally:
+        # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
+        if desk := sys.modules.get("gradegate.sandbox.repository_code"):
+            desk.end()
+
+
+def _unraised(lost: Any) -> None:
+    """A signal that came where Python can raise nothing, as in a callback of an import, ends the process all the same."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        os._exit(_interrupted(lost.exc_value))
+    sys.__unraisablehook__(lost)
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    """Stop in an orderly way; the next signal ends the process at once."""
+    _struck.append(number)
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, at_once)
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    """One that says a mistake in one line, with the nearest name and without the usage; a name is written whole."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
+            cure = suggest(wrong, [name for name in self._option_string_actions if name.startswith("--")])
+            what = f"there is no option `{_shown(wrong)}`" if wrong.startswith("-") else f"`{_shown(wrong)}` is one argument too many"
+            self.error(f"{what} -> {cure}" if cure else what)
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        help_ = "" if " -> " in message else f" -> see {self.prog} --help"
+        complain(f"{self.prog}: {_shown(message.removeprefix('argument '), 400)}{help_}")
+        self.exit(MISTAKE)
+
+
+def _shown(text: str, most: int = 60) -> str:
+    from gradegate.reports.format.escape import one_line
+
+    return one_line(text, most)
+
+
+def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of all commands; where the ``first`` word names one, or the version alone is asked for, it needs no others."""
+    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.", epilog=epilog())
+    parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
+    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in COMMANDS if {*first}.isdisjoint({*COMMANDS, "--version"}) else {*COMMANDS}.intersection(first):
+        command: Any = import_module(f"gradegate.cli.commands.{name}")
+        texts = {"help": command.ABOUT, "description": f"{command.ABOUT.capitalize()}.", "epilog": epilog(name)}
+        own = parsers.add_parser(name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {}))
+        command.add(own)
+        own.set_defaults(command=command.run)
+    return parser

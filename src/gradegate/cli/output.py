@@ -1,0 +1,153 @@
+"""What commands share: where they are, what they say on which stream, and the last part of every help page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradegate.core.options import worded
+from gradegate.errors import ConfigError, Mistake
+from gradegate.gate.exit_codes import PASS, exit_code
+
+EXAMPLES: Mapping[str, str] = {
+    "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
+    "rerun": "gradegate rerun results.json --failed",
+    "merge": "gradegate merge parts evals/support.yaml -o results.json",
+    "validate": "gradegate validate evals/support.yaml",
+    "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
+    "calibrate": "gradegate calibrate evals/support.yaml labels.jsonl -o calibration.json",
+    "list": "gradegate list",
+    "schema": "gradegate schema config > gradegate.schema.json",
+    "init": "gradegate init",
+    "migrate": "gradegate migrate --write",
+    "view": "gradegate view results.json",
+    "explain": 'gradegate explain "names the approval limit" results.json',
+}
+_MISTAKE = "a mistake in a config, a key or an argument"
+_DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE, "3": "inconclusive, or not run"}
+_DONE = {"0": "done", "2": _MISTAKE}
+# The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
+CODES: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
+    "validate": {"0": "no mistake", "2": _MISTAKE},
+    "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
+    "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
+}
+FIRST = """\
+gradegate gates pull requests on LLM evals. These five commands are enough to begin:
+
+  gradegate init             writes a first config and a workflow
+  gradegate validate         finds every mistake, and says what a run would take
+  gradegate run              asks, grades and decides
+  gradegate rerun --failed   asks again what failed last
+  gradegate explain CASE     tells the whole story of one case
+
+All commands: gradegate --help. Options of one: gradegate run --help."""
+
+
+def epilog(command: str = "") -> str:
+    """The text below the options of a command, or of all commands; what is asked for most stands last, where it is in sight."""
+    codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
+    example = EXAMPLES.get(command or "run", f"gradegate {command}")
+    table = (f"  {code:<{max(map(len, codes))}}  {meaning}" for code, meaning in codes.items())
+    parts = ["exit codes:", *table, "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
+    return "\n".join(parts)
+
+
+if TYPE_CHECKING:
+    from gradegate.core.settings import Settings
+    from gradegate.runner.prepare import Prepared
+    from gradegate.runner.session import Delivered
+    from gradegate.runner.shards.shard import Written
+
+
+def here() -> Path:
+    """The working directory. :raises ConfigError: it is gone, or closed to this user"""
+    try:
+        return Path.cwd()
+    except OSError as e:
+        raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
+
+
+def complain(text: str) -> None:
+    """Say what is wrong, on standard error."""
+    print(bare(text), file=sys.stderr, flush=True)
+
+
+def tell(mistake: Mistake) -> None:
+    """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
+    from gradegate.reports.format.console import Line, Tone, say
+    from gradegate.security.environment import sealing
+
+    hide = sealing(os.environ)
+    place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
+    say(Line(worded(str(mistake), inputs=False).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    for line in mistake.excerpt.splitlines():
+        say(Line(f"    {line}"), hide, sys.stderr)
+    sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """Print lines on standard output as ``complain`` does on the other."""
+    print(bare(text), flush=True)
+
+
+def bare(text: str) -> str:
+    """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
+    from gradegate.reports.format.escape import harmless
+    from gradegate.security.environment import sealing
+
+    return harmless(sealing(os.environ)(worded(text, inputs=False)))
+
+
+def delivered(outcome: Delivered, settings: Settings) -> int:
+    """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
+    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines
+    from gradegate.reports.format.console import say as shown
+
+    for failure in outcome.failures.values():
+        complain(failure)
+    view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
+    for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
+        shown(line, outcome.seal)
+    return exit_code(outcome.decision)
+
+
+def written(parts: Written) -> int:
+    """Print what a step of a run in shards wrote; gives its exit code."""
+    for problem in parts.problems:
+        complain(problem)
+    print(bare(parts.said))
+    return parts.code
+
+
+def estimated(settings: Settings) -> int:
+    """Print what a run would ask; asks nothing."""
+    from gradegate.runner.prepare import prepare
+
+    prepared = prepare(settings)
+    say_estimate(prepared)
+    parts = settings.shard
+    print(f"planned: {planned(prepared)}{f', by all {parts[1]} shards together' if parts else ''}")
+    return PASS
+
+
+def say_estimate(prepared: Prepared) -> None:
+    """Print what a run of the plan would take, and what its rules cannot see: the same for everybody who asks."""
+    from gradegate.reports.format.escape import harmless
+    from gradegate.runner.estimate import estimate, said
+
+    for line in said(estimate(prepared.plan), prepared.client.budget.limits):
+        print(harmless(prepared.hide(line)))
+    for line in prepared.unseen():
+        print(line)
+
+
+def planned(prepared: Prepared) -> str:
+    """``3 answers and 5 assertions``."""
+    from gradegate.core.numbers import many
+
+    return f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"

@@ -1,0 +1,282 @@
+"""The payloads of Aegis's API: the body of a custom run, whose metrics become assertions, and the run object that comes back.
+
+API: https://docs.aegisevals.ai/docs/api/evaluations/runs/create-run/create-custom-run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.config.keys import wrong_value
+from gradegate.core.suite import Assertion, Graders, Note, Verbatim
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.documents import line_of, table
+from gradegate.registry import suggest
+from gradegate.structs import Struct, replace
+
+FULL = 100  # the scale of thresholds and results
+Threshold = Annotated[int, Field(strict=True, ge=0, le=FULL)] | None
+_Flag = Annotated[bool, Field(strict=True)]
+_Text = Annotated[str, Field(strict=True)]
+_Slug = Annotated[_Text, Field(min_length=1)] | None
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, protected_namespaces=())
+
+
+class RowKeys(_Keys):
+    """One entry of ``data``."""
+
+    prompt: _Text | None = None
+    input: _Text | None = None
+    context: _Text | list[_Text] | None = None
+    output: _Text | None = None
+    golden_answer: _Text | None = None
+
+
+class MetricKeys(_Keys):
+    """One entry of ``metrics``; a bare shortname is read as one without settings."""
+
+    metric: _Text
+    metric_args: dict[str, Any] | None = None
+    threshold: Threshold = None
+    model_slug: _Slug = None
+
+
+class BlockKeys(_Keys):
+    """One entry of ``evaluations``: every metric is applied to every row."""
+
+    metrics: list[Annotated[MetricKeys, BeforeValidator(lambda it: {"metric": it} if isinstance(it, str) else it)]] = Field(min_length=1)
+    threshold: Threshold = None
+    model_slug: _Slug = None
+    data: list[RowKeys] = Field(min_length=1)
+
+
+class RunKeys(_Keys):
+    """The body; ``graders`` is our own key and says which provider serves a model."""
+
+    threshold: Threshold = None
+    model_slug: _Slug = None
+    is_blocking: _Flag = False
+    data_collection_id: Annotated[int, Field(strict=True)] | None = None
+    alias: Annotated[_Text, Field(max_length=255)] | None = None
+    evaluations: list[BlockKeys] = Field(min_length=1)
+    graders: dict[str, Any] = Field(default_factory=dict)
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """``evaluations[0].metrics[0].metric_args.n_runs``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
+    """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
+    # Pydantic puts the branch of a union into the location: a type, and no key of the file.
+    branches = {"str", "constrained-str", "list"}
+    located = [([*path, *(step for step in detail["loc"] if step not in branches and "[" not in str(step))], detail) for detail in errors]
+    first = {tuple(steps): detail for steps, detail in reversed(located)}
+    # A union has an error for each of its branches: the one that got furthest was meant.
+    outer = {steps[:length] for steps in first for length in range(len(steps))}
+    return [_mistake(detail, content, file, steps) for steps, detail in reversed(first.items()) if steps not in outer]
+
+
+def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
+    origin, name = Origin(file, line_of(content, steps)), dotted(steps)
+    if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        # The keys that are allowed beside the last one.
+        lists = [step for step in steps[:-1] if isinstance(step, str)]
+        models: dict[str, type[BaseModel]] = {"evaluations": BlockKeys, "metrics": MetricKeys, "data": RowKeys}
+        model = models.get(lists[-1]) if lists else RunKeys
+        near = suggest(str(steps[-1]), list(model.model_fields) if model else [])
+        return Mistake(f"`{name}` is an unknown key", origin, near or "remove it")
+    if detail["type"] in ("missing", "missing_argument"):
+        return Mistake(f"`{name}` is missing", origin, "add it")
+    return wrong_value(name, detail, origin)
+
+
+# --- what comes back ------------------------------------------------------------------------------------------
+
+
+class Evaluation(BaseModel):
+    """One metric of one row. ``is_success`` says that it could be judged, ``is_gte_threshold`` that it passed."""
+
+    model_config = ConfigDict(defer_build=True, protected_namespaces=())
+
+    id: int
+    run_id: int | None
+    metric_shortname: str
+    model_slug: str | None
+    metric_args: dict[str, Any]
+    threshold: float | None
+    prompt: Any
+    input: Any
+    context: Any
+    output: str | None
+    golden_answer: Any
+    result: float | None = Field(description="From 0 to 100; null when there is no verdict.")
+    is_success: bool
+    is_gte_threshold: bool | None
+    explanation: str
+    eval_metadata: dict[str, Any] | None
+    evaluation_cost: float | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class Run(BaseModel):
+    """A run with its evaluations."""
+
+    model_config = ConfigDict(defer_build=True, protected_namespaces=())
+
+    id: int | None
+    user: str | None
+    run_type: str
+    run_source: str
+    dataset: str | None
+    data_collection: int | None
+    number_of_metrics: int
+    result: float | None = Field(description="The mean of aggregate_results; null when there is none.")
+    threshold: float | None
+    model_slug: str | None
+    alias: str | None
+    aggregate_results: dict[str, float]
+    started_at: str | None
+    finished_at: str | None
+    is_gte_threshold: bool | None
+    evaluations: list[Evaluation]
+
+
+Path = tuple[str | int, ...]
+
+
+class MetricAssertion(Struct, frozen=True):
+    """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
+
+    shortname: str
+    entry: Shortname
+    assertion: Assertion
+
+    def lacks(self, row: RowKeys) -> list[str]:
+        """The fields that it needs and a row does not have; an empty output is an answer all the same."""
+        given = {name: getattr(row, name) for name in self.entry.needs}
+        texts = {name: value if isinstance(value, list) else [value or ""] for name, value in given.items() if value is not None}
+        return [name for name in given if name not in texts or (name != "output" and not any(text.strip() for text in texts[name]))]
+
+    def of(self, row: RowKeys) -> Assertion:
+        """The assertion of one row."""
+        return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value))) if self.entry.value else self.assertion
+
+
+class MetricReader(Struct):
+    """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
+
+    content: Any
+    file: str
+    graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
+    notes: list[Note] = []
+
+    def at(self, path: Sequence[str | int]) -> Origin:
+        """The line of a path."""
+        return Origin(self.file, line_of(self.content, path))
+
+    def assertion(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> MetricAssertion:
+        """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
+        entry, origin, where = SHORTNAMES.get(keys.metric), self.at(path), dotted(path)
+        if keys.metric in UNSUPPORTED:
+            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[keys.metric]}"
+            raise ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
+        if entry is None:
+            near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
+            raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
+        if GRADERS.find(entry.assertion) is None:
+            what = f"`{keys.metric}` is judged by `{entry.assertion}`, which this gradegate does not have"
+            raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
+        options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
+        value, model = options.pop("value", None), keys.model_slug or slug or ""
+        limit = next((level for level in (keys.threshold, threshold, entry.threshold) if level is not None), None)
+        if limit is None:
+            what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
+            raise ConfigError.at(what, origin, "give a `threshold`")
+        assertion = Assertion(
+            type=entry.assertion,
+            value=value,
+            threshold=limit / FULL,
+            metric="" if keys.metric == entry.assertion else keys.metric,
+            graders=self.graders.get(model, self.graders[""]),
+            config=options,
+            model_slug=model,
+            origin=origin,
+        )
+        return MetricAssertion(keys.metric, entry, assertion)
+
+    def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
+        arguments = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
+        options = {entry.args[name]: value for name, value in arguments.items() if name in entry.args}
+        mistakes = []
+        for name in keys.metric_args or {}:
+            if name not in entry.args:
+                what, cure = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
+                if name in entry.lacks:
+                    what = f"{what} here, where `{entry.assertion}` judges it"
+                else:
+                    cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
+                mistakes.append(Mistake(what, self.at((*path, name)), cure))
+        for name in entry.required:
+            if name not in arguments:
+                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
+                mistakes.append(Mistake(what, self.at(path), "add it"))
+        if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
+            raise ConfigError(*mistakes)
+        if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
+            text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
+            self.notes.append(Note(text, self.at(path)))
+        return options
+
+    def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
+        """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
+        kind: Any = GRADERS.find(entry.assertion)
+        try:
+            kind(**options)
+        except ValidationError as e:
+            arguments = {ours: name for name, ours in entry.args.items()}
+            # What no argument sets comes from the row.
+            details = e.errors(include_url=False)
+            errors = [detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments]
+            for detail in errors:
+                first, rest = detail["loc"][:1], detail["loc"][1:]
+                detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
+            return mistakes(errors, self.content, self.file, path)
+        return []
+
+
+# --- metrics by their shortnames: https://docs.aegisevals.ai/docs/metrics -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shortname:
+    """How a shortname is judged here, by the assertion that means the same.
+
+    ``threshold`` is Aegis's default, None where none is documented.
+    """
+
+    assertion: str
+    needs: tuple[str, ...]  # fields that every row must have
+    threshold: int | None = None
+    args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
+    lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
+    required: tuple[str, ...] = ()  # arguments without which it judges nothing
+    value: str = ""  # the field of a row that becomes the assertion's value
+    variables: Mapping[str, str] = field(default_factory=dict)  # variable that our grader reads -> field of a row
+    always: Mapping[str, Any] = field(default_factory=dict)  # options that are set whatever the payload says
+    bounds: bool = False  # without min_count or max_count it can never fail
+
+
+_TABLE = table("config", "aegis.yaml")
+SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
+UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]

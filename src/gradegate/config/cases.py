@@ -1,0 +1,304 @@
+"""One test with its assertions and turns, as a config or a file of tests writes it; a conversation is checked before anything is asked."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.config import code as scripts
+from gradegate.config import idle
+from gradegate.config import providers as specs
+from gradegate.config.dialect import Source
+from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys, mistakes
+from gradegate.config.reader import Desk
+from gradegate.core.conversation import Image, Turn, exchanges
+from gradegate.core.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Note, Quarantine, Verbatim
+from gradegate.errors import ConfigError, Origin
+from gradegate.files import documents as document
+from gradegate.files.documents import line_of
+from gradegate.files.paths import is_code
+from gradegate.providers.api.content import CALLS, uniform
+from gradegate.registry import near
+from gradegate.sandbox.repository_code import INSTEAD, program
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct
+
+
+class ImageKeys(BaseModel):
+    """An image among documents."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    image: str
+
+
+def _listed(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+class TurnKeys(BaseModel):
+    """One turn as written."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+    place: ClassVar = "turn"  # as wrongkeys.py calls it
+
+    role: Literal["user", "assistant"]
+    content: str
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
+    images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+_TURNS = TypeAdapter(list[TurnKeys], config=ConfigDict(defer_build=True))
+
+
+def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
+    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
+
+    A conversation with answers of the assistant is recorded, and must hold one complete exchange.
+    """
+    file = origin.file
+    if isinstance(written, str):
+        content = source.workspace.read(written, source.folder, origin)
+        file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
+        written = document.read_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        if isinstance(written, dict) and isinstance(written.get("turns"), list):
+            written = written["turns"]
+    if not written:
+        raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
+    try:
+        keys = _TURNS.validate_python(written)
+    except ValidationError as e:
+        raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
+    turns = tuple(_turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True))
+    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
+        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
+        raise ConfigError.at(what, origin, cure)
+    return turns
+
+
+def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
+    written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
+    documents = tuple(
+        Image(load_image(item.image, source, origin)) if isinstance(item, ImageKeys) else Image(item) if is_data(item) else item
+        for item in written
+    )
+    pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
+    if keys.role == "user" and keys.tool_calls:
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, "give them with the turn of the assistant that called")
+    if keys.tool_calls is None:
+        return Turn(keys.role, keys.content, documents, pictures)
+    calls = [uniform(call) for call in keys.tool_calls]
+    said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
+    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
+
+
+# --- images -------------------------------------------------------------------------------------------------------------
+
+
+# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
+TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
+
+
+def is_data(text: str) -> bool:
+    """Whether the text is an image as data URI."""
+    return text.startswith("data:") and _DATA.fullmatch(text) is not None
+
+
+def load_image(reference: str, source: Source, origin: Origin) -> str:
+    """A data URI or a URL as it is; the file of the workspace that a path leads to, as data URI. Raises ConfigError."""
+    if reference.startswith(("https://", "http://")) or is_data(reference):
+        return reference
+    suffix = "." + reference.rpartition(".")[2].lower()
+    if reference.startswith("data:") or suffix not in TYPES:
+        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
+        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
+    content = source.workspace.read(reference, source.folder, origin)
+    return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
+
+
+LONGEST = 90  # days of a quarantine
+
+
+class CaseReader(Struct, frozen=True):
+    """Reads tests; what is wrong with them is noted at the desk."""
+
+    desk: Desk
+
+    def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
+        """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
+        keys = self.desk.check(TestKeys, test, test, file)
+        if keys is None:
+            return None
+        origin = Origin(file, getattr(test, "line", 0))
+        given = keys.provider_output
+        try:
+            at = Origin(file, document.line_of(test, ["provider"])) if keys.provider else origin
+            return Case(
+                description=keys.description,
+                vars=self._vars(keys.vars, origin, inline),
+                assertions=tuple(self._assertions(test.get("assert"), file, inline)),
+                options=self._options(keys.options, test, file),
+                threshold=None if keys.threshold == "none" else keys.threshold,
+                scoring=self._scoring(keys.assert_scoring_function, test, file) if keys.assert_scoring_function else "",
+                providers=tuple(keys.providers or ()),
+                prompts=tuple(keys.prompts or ()),
+                target=specs.targets(keys.provider, self.desk.source, at)[0] if keys.provider else None,
+                output=given if given is None or isinstance(given, str) else document.to_json(given),
+                turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
+                metadata=keys.metadata or NOTHING,
+                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))) if keys.runs else None,
+                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))) if keys.flaky else None,
+                origin=origin,
+            )
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return None
+
+    def _quarantine(self, keys: FlakyKeys, origin: Origin) -> Quarantine:
+        days = (keys.until - datetime.now(UTC).date()).days
+        if days > LONGEST:
+            what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
+            raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
+        return Quarantine(keys.until, days)
+
+    def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
+        origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
+        if written and not written.startswith("file://"):
+            raise ConfigError.at("`assertScoringFunction` names no file", origin, "write `file://score.js`")
+        return scripts.code(written, self.desk.source, origin)
+
+    def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
+        """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
+        if isinstance(written, Mapping):
+            return dict(written)
+        workspace, variables = self.desk.source.workspace, dict[str, Any]()
+        folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
+        for reference in [written] if isinstance(written, str) else written:
+            if is_code(reference):
+                raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the values")
+            for path in workspace.glob(reference, folder, origin):
+                content = document.read(workspace.read(str(path), folder, origin), workspace.name(path))
+                if not isinstance(content, Mapping):
+                    raise ConfigError.at(f"`{workspace.name(path)}` holds no variables", origin, "write a mapping into it")
+                variables |= content
+        return variables
+
+    def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
+        if keys is None:
+            return NO_OPTIONS
+        origin = Origin(file, document.line_of(test, ["options", "provider"]))
+        return CaseOptions(
+            graders=self.desk.graders(keys.provider, origin),
+            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
+            settings=dict(keys.model_extra) if keys.model_extra else NOTHING,
+            expand_vars=not keys.disable_var_expansion,
+            default_assertions=not keys.disable_default_asserts,
+            prefix=keys.prefix,
+            suffix=keys.suffix,
+            repeat=keys.repeat,
+            transform=self._code(keys.transform or keys.postprocess, test, file, "transform"),
+            transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
+        )
+
+    def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
+        """A script of the test's options; empty when it holds a mistake, which is said."""
+        try:
+            return scripts.code(written, self.desk.source, Origin(file, document.line_of(test, ["options", key])))
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return ""
+
+    def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
+        """The assertions of a list; of what is none, and of an item that is no mapping, the check of keys has said so."""
+        for item in written if isinstance(written, list) else ():
+            if not isinstance(item, Mapping):
+                continue
+            keys = self.desk.check(AssertionKeys, item, item, file)
+            if keys is not None:
+                try:
+                    yield self._assertion(keys, item, file, inline)
+                except ConfigError as e:
+                    self.desk.mistakes += e.mistakes
+
+    def _assertion(self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
+        origin, score_only = Origin(file, getattr(item, "line", 0)), keys.threshold == "none"
+        if score_only and keys.blocking and "blocking" in keys.model_fields_set:
+            what = f"`{keys.type}` has `threshold: none`, so it cannot block"
+            raise ConfigError.at(what, origin, "give it a threshold, or leave out `blocking: true`")
+        return Assertion(
+            type=keys.type,
+            value=self._value(keys.value, origin, inline, keys.type),
+            threshold=None if keys.threshold == "none" else keys.threshold,
+            score_only=score_only,
+            weight=keys.weight,
+            metric=keys.metric,
+            blocking=keys.blocking and not score_only,
+            graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))) if keys.provider else NOTHING,
+            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
+            config=keys.config or NOTHING,
+            transform=scripts.code(keys.transform, self.desk.source, origin),
+            context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
+            members=tuple(self._assertions(item.get("assert"), file, inline)),
+            confirm=keys.confirm or "",
+            second_opinions=self.desk.models(keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))),
+            origin=origin,
+        )
+
+    def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
+        if isinstance(value, str) and value.startswith("file://"):
+            if kind.removeprefix("not-") == "python":
+                return program(value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
+            if kind.removeprefix("not-") == "javascript":
+                return scripts.code(value, self.desk.source, origin)
+        if isinstance(value, list):
+            return [self._value(item, origin, inline) for item in value]
+        if not isinstance(value, str) or not value.startswith("file://"):
+            return value
+        if is_code(value):
+            raise ConfigError.at(f"`{value}` is code, which gradegate does not run", origin, "use another assertion")
+        suffix = value.rpartition(".")[2].partition(":")[0]
+        if suffix in ("json", "yaml", "yml"):
+            content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
+            return document.read(content, value.removeprefix("file://"))
+        text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
+        return Verbatim(text.strip()) if inline else text  # as in promptfoo, only external tests fill such text in
+
+    def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
+        if isinstance(written, str) and written.startswith("file://"):
+            return self.desk.source.workspace.text(written, self.desk.source.folder, origin)
+        if isinstance(written, Mapping):
+            return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
+        if isinstance(written, list):
+            return [self._rubric_prompt(value, origin) for value in written]
+        return written
+
+
+_SET = "assert-set"
+
+
+def template_notes(templates: Any, file: str) -> Iterator[Note]:
+    """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
+    for name, written in templates.items() if isinstance(templates, Mapping) else ():
+        if isinstance(written, Mapping) and "$ref" not in written:
+            line = Origin(file, line_of(templates, [name]))
+            for wrong in _wrong_template(written, file):
+                yield Note(f"the assertion template `{name}` cannot be used: {wrong}", line)
+
+
+def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
+    try:
+        keys = AssertionKeys.model_validate(idle.kept(AssertionKeys, written, file, []))
+    except ValidationError as e:
+        yield from (f"{mistake.what} ({mistake.cure})" for mistake in mistakes(e, written, file, (), AssertionKeys))
+        return
+    base = keys.type.removeprefix("not-")
+    if base != _SET and GRADERS.find(base) is None:
+        meant = near(base, GRADERS.names())
+        yield f"there is no assertion type `{keys.type}`" + (f' (did you mean "{meant}"?)' if meant else "")

@@ -1,0 +1,120 @@
+"""Code that a config names: snippets and JavaScript files, read here; programs that make prompts, tests or the whole config."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gradegate.config.dialect import Source
+from gradegate.core.suite import Code, PromptSpec
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.documents import to_json
+from gradegate.files.paths import is_code
+from gradegate.files.workspace import Workspace
+from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.program import argv, is_python
+from gradegate.sandbox.repository_code import FLAG, INSTEAD, SOURCE, Failed, Place, check, program
+from gradegate.templating import javascript as snippet
+from gradegate.templating import script
+from gradegate.templating.script import CodeFile
+
+ENDINGS = (".js", ".cjs", ".mjs")
+_TYPESCRIPT = (".ts", ".mts", ".cts")
+
+
+def is_script(written: str) -> bool:
+    """Whether a value names a file of JavaScript."""
+    return written.startswith("file://") and is_code(written) and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
+
+
+def code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
+    """The snippet as it is, or the file with its code: a program where the engine does not have what it uses.
+
+    ``engine``: there runs nothing but the engine. Raises ConfigError for a file that is none of JavaScript.
+    """
+    if not written.startswith("file://"):
+        return written
+    if is_python(written):
+        return program(written, source.workspace, source.folder, origin, INSTEAD)
+    path, _, function = written.removeprefix("file://").rpartition(":")
+    if not path or not is_code(path):
+        path, function = written.removeprefix("file://"), ""
+    suffix = _suffix(path)
+    if suffix in _TYPESCRIPT and not engine:
+        return program(written, source.workspace, source.folder, origin, f"compile it to one .js file without imports; or {INSTEAD}")
+    if suffix in _TYPESCRIPT:
+        raise ConfigError.at(f"`{written}` is TypeScript, which does not run here", origin, "compile it to one .js file without imports")
+    if suffix not in ENDINGS:
+        raise ConfigError.at(f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
+    reference = f"file://{path}"
+    name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
+    text = source.workspace.text(reference, source.folder, origin, code=True)
+    if not engine and pool.leave().granted and script.lacks(text):
+        return program(written, source.workspace, source.folder, origin, INSTEAD)
+    if not engine and (found := snippet.refused(text)):
+        raise ConfigError.at(found[0], Origin(name, found[1]), f"{found[2]}; or {FLAG}")
+    return CodeFile(file=name, function=function, code=text)
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path.removeprefix("file://").partition(":")[0]).suffix.lower()
+
+
+_ROLE = "target"  # what is asked is no part of judging
+
+
+def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    label = source.workspace.name(found.file.path)
+    if found.file.function or not found.file.is_python:
+        named = f":{found.file.function}" if found.file.function else ""
+        return PromptSpec("", f"{label}{named}", origin, lambda context: pool.call(found, [context], _ROLE, found.file.function))
+    words = ["{python}", str(found.file.path)]
+    return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
+
+
+def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
+    check(f"`{written}`", origin, SOURCE)
+    words = argv(written.removeprefix("exec:"))
+    if not words:
+        raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
+    return PromptSpec("", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words))
+
+
+def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[Mapping[str, Any]]:
+    """The tests that a function returns, or that a module exports. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    try:
+        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True})
+    except Failed as e:
+        raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
+    if not isinstance(made, list) or not made:
+        raise ConfigError.at(f"`{reference}` returned no list of tests", origin, "return a list of dicts")
+    yield from made
+
+
+def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
+    """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
+    instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
+    found = program(path.name, workspace, path.parent, origin, instead)
+    try:
+        return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
+    except Failed as e:
+        raise ConfigError.at(f"`{path.name}` makes no config: {e.line}", origin, "correct it") from e
+
+
+def text(made: Any) -> str:
+    """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
+    if isinstance(made, Mapping) and "prompt" in made:
+        if made.get("config"):
+            raise ValueError("it returned a `config`, which is not supported: set it in the provider's config")
+        made = made["prompt"]
+    if not isinstance(made, str | list | Mapping) or not made:
+        raise ValueError("it returned neither text nor messages")
+    return made if isinstance(made, str) else to_json(made)
+
+
+def _printed(place: Place, words: list[str], context: Mapping[str, Any]) -> Any:
+    return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})

@@ -1,0 +1,46 @@
+"""The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gradegate.core.suite import Idle, Suite
+from gradegate.files.workspace import Workspace
+from gradegate.registry import Registry
+from gradegate.security.environment import Environment
+from gradegate.structs import Struct
+
+
+class Source(Struct, frozen=True):
+    """A config file: where it is, its content as read by ``document.read``, and what it may reach."""
+
+    path: Path
+    content: Any
+    workspace: Workspace
+    env: Environment
+    variables: Mapping[str, Any] = {}  # of every test, over those of a default test
+    asks_targets: bool = True  # else they are labels alone, whatever they name
+    asks_graders: bool = True
+    idle: list[Idle] = []  # gathers the keys that mean nothing
+
+    @property
+    def file(self) -> str:
+        """The path as messages show it."""
+        return self.workspace.name(self.path)
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths in the config are relative to."""
+        return self.path.parent
+
+
+class Dialect(Struct, frozen=True):
+    """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
+
+    name: str
+    summary: str  # one line for ``gradegate list``
+    recognises: Callable[[Any], bool]
+    read: Callable[[Source], Suite]  # what cannot be read is left out, and noted in the suite's mistakes
+
+
+DIALECTS: Registry[Dialect] = Registry("dialect", "gradegate.config.dialects")

@@ -1,0 +1,211 @@
+"""promptfoo's config file, with our ``gate``, ``blocking`` and ``turns`` in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradegate.config import cases as templates
+from gradegate.config import idle
+from gradegate.config import providers as specs
+from gradegate.config.cases import CaseReader
+from gradegate.config.dialect import DIALECTS, Dialect, Source
+from gradegate.config.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
+from gradegate.config.policy import derived, policy
+from gradegate.config.prompts import prompts
+from gradegate.config.reader import Desk
+from gradegate.config.test_files import tests_in
+from gradegate.core.suite import Case, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import documents as document
+from gradegate.security.environment import Environment
+from gradegate.structs import inherited, replace
+
+KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
+
+
+def recognises(content: Any) -> bool:
+    """A mapping with one of promptfoo's main keys."""
+    return isinstance(content, dict) and any(key in content for key in KEYS)
+
+
+def read(source: Source) -> Suite:
+    """What could not be read is left out and noted in the suite's mistakes."""
+    return _Reader(Desk(source)).suite()
+
+
+class _Reader:
+    """Reads one file. ``_default`` is what ``defaultTest`` gives to every test."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._tests_at = CaseReader(desk)
+        self._default = Case()
+
+    def suite(self) -> Suite:
+        whole, passed = self.desk.source.content, self.desk.source.idle
+        content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
+        for name, model in (("evaluateOptions", EvaluateKeys), ("commandLineOptions", CommandLineKeys)):
+            if isinstance(steering := content.get(name), Mapping):
+                content = {**content, name: idle.kept(model, steering, self.desk.file, passed)}
+        keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
+        self.desk.source = replace(self.desk.source, env=self._env(keys.env))
+        graders, evaluate = self._read_default(), keys.evaluate_options
+        if keys.command_line_options.grader:
+            graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
+        asked = tuple(prompts(keys.prompts, self.desk))
+        targets = self._providers(keys.targets or keys.providers)
+        tests = (self._merged(case, test) for test, case in self._read(keys.tests, self.desk.file, ["tests"]))
+        cases = (*tests, *self._scenarios(keys.scenarios))
+        if not cases and not self.desk.mistakes:
+            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
+        given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
+        key = "targets" if "targets" in self.desk.source.content else "providers"
+        cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
+        rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
+        self.desk.notes += templates.template_notes(keys.assertion_templates, self.desk.file)
+        return Suite(
+            file=self.desk.file,
+            description=keys.description,
+            prompts=asked or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
+            targets=targets,
+            targetless=None if given else Mistake("the config names no provider", self.desk.line(key), cure),
+            cases=cases,
+            policy=rules,
+            graders=graders,
+            env=self.desk.source.env,
+            max_concurrency=keys.command_line_options.max_concurrency or evaluate.max_concurrency,
+            repeat=keys.command_line_options.repeat or evaluate.repeat,
+            derived=metrics,
+            timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
+            notes=tuple(self.desk.notes),
+            idle=tuple(self.desk.source.idle),
+            mistakes=tuple(self.desk.mistakes),
+        )
+
+    def _env(self, written: Mapping[str, str]) -> Environment:
+        """The environment under the config's own literals."""
+        env = self.desk.source.env
+        try:
+            return env.over(*specs.literals(written, env, self.desk.line("env")))
+        except ConfigError as e:
+            if self.desk.source.asks_graders:  # else no key is there, and none is needed
+                self.desk.mistakes += e.mistakes
+            return env.over(written)
+
+    def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
+        key = "targets" if "targets" in self.desk.source.content else "providers"
+        if not written:
+            return ()
+        try:
+            items = written if isinstance(written, list) else [written]
+            lines = [self.desk.line(key, *([number] if isinstance(written, list) else [])) for number in range(len(items))]
+            pairs = zip(items, lines, strict=True)
+            return tuple(spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line))
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return ()
+
+    def _read_default(self) -> Graders:
+        """Read ``defaultTest``; its grader is kept apart, because ``--grader`` wins over it and not over a test's."""
+        written, file = self.desk.source.content.get("defaultTest"), self.desk.file
+        if isinstance(written, str):
+            try:
+                path = self.desk.source.workspace.locate(written, self.desk.source.folder, self.desk.line("defaultTest"))
+                content = self.desk.source.workspace.read(written, self.desk.source.folder, self.desk.line("defaultTest"))
+                file = self.desk.source.workspace.name(path)
+                written = document.read(content, file)
+            except ConfigError as e:
+                self.desk.mistakes += e.mistakes
+        if not isinstance(written, Mapping):
+            return {}
+        self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
+        if self._default.quarantine:
+            where = Origin(file, document.line_of(written, ["flaky"]))
+            self.desk.say("`flaky` puts every test in quarantine here", where, "write it on the tests that are flaky")
+        graders = self._default.options.graders
+        variables = {**self._default.vars, **self.desk.source.variables}
+        self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
+        return graders
+
+    def _read(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None
+    ) -> Iterator[tuple[Mapping[str, Any], Case]]:
+        """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
+        for test, where, inline in self._written(written, file, path, origin):
+            if not isinstance(test, Mapping):
+                self.desk.say("a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`")
+                continue
+            case = self._tests_at.case(test, where, inline)
+            if case is not None:
+                yield test, case
+
+    def _written(self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None) -> Iterator[tuple[Any, str, bool]]:
+        items = written if isinstance(written, list) else [] if written is None else [written]
+        for number, item in enumerate(items):
+            config = None
+            if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
+                config, item = item.get("config"), str(item["path"])  # noqa: PLW2901 - a function that makes tests
+            if not isinstance(item, str):
+                yield item, file, file == self.desk.file
+                continue
+            try:
+                line = origin or self.desk.line(*path, *([number] if isinstance(written, list) else []))
+                yield from ((test, name, False) for test, name, _ in tests_in(item, self.desk.source, line, config))
+            except ConfigError as e:
+                self.desk.mistakes += e.mistakes
+
+    # --- scenarios --------------------------------------------------------------------------------------------
+
+    def _scenarios(self, written: Any) -> Iterator[Case]:
+        """Each entry of a scenario's ``config`` with each of its tests; what is in several places is the test's."""
+        number = 0
+        for scenario, origin in self._scenarios_in(written):
+            keys = self.desk.check(ScenarioKeys, scenario, scenario, origin.file)
+            if keys is None:
+                continue
+            entries = [*self._read(keys.config, origin.file, (), origin)]
+            tests = [*self._read(keys.tests, origin.file, (), origin)] if keys.tests is not None else [({}, Case())]
+            if not (entries and tests) and not self.desk.mistakes:
+                what = "the scenario makes no test, so nothing would be checked"
+                self.desk.say(what, origin, "give it entries in `config`, and `tests`")
+            for entry, given in entries:
+                for test, case in tests:
+                    joined = self._merged(case, test, given)
+                    joined = replace(joined, origin=case.origin if case.origin.line else given.origin)
+                    whole = self._merged(joined, {**entry, **test})
+                    yield replace(whole, metadata={"conversationId": f"__scenario_{number}__", **whole.metadata})
+                number += 1
+
+    def _scenarios_in(self, written: Any) -> Iterator[tuple[Mapping[str, Any], Origin]]:
+        """The scenarios of a list, or of the files that it names, each with its place."""
+        items = written if isinstance(written, list) else [] if written is None else [written]
+        for item in items:
+            line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
+            try:
+                paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
+                read = [(workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths]
+                found = [(name, document.resolved(content, name)) for name, content in read] or [(self.desk.file, item)]
+            except ConfigError as e:
+                self.desk.mistakes += e.mistakes
+                continue
+            for file, content in found:
+                for scenario in content if isinstance(content, list) else [content]:
+                    origin = Origin(file, getattr(scenario, "line", 0) or line.line)
+                    if isinstance(scenario, Mapping):
+                        yield scenario, origin
+                    else:
+                        self.desk.say("a scenario is a mapping", origin, "give it `config` and `tests`")
+
+    def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
+        """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
+        base = entry or self._default
+        joins = entry is not None or case.options.default_assertions
+        return replace(
+            inherited(case, base, joined=("vars", "metadata")),
+            assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
+            options=inherited(case.options, base.options, joined=("settings",)),
+            threshold=case.threshold if "threshold" in test else base.threshold,
+            origin=case.origin,
+        )
+
+
+DIALECTS.register("promptfoo")(Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read))

@@ -1,0 +1,379 @@
+"""The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
+
+from gradegate.config import unknown_keys as wrongkeys
+from gradegate.core.field_types import Day, Number, OfAssertion, OfTest, Share, Whole
+from gradegate.core.options import MOST_RUNS
+from gradegate.core.suite import NOISE
+from gradegate.core.validation import wrong
+from gradegate.errors import Mistake, Origin
+from gradegate.files.documents import line_of, table
+from gradegate.files.limits import MAX_MISTAKES
+from gradegate.registry import near
+
+Text = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
+Map = dict[str, Any]
+PRESETS: dict[str, Map] = table("config", "presets.yaml")  # keys of the gate, by the name that stands for them
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=(), defer_build=True)
+
+
+# YAML reads `off` as false.
+Confirm = Annotated[Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)]
+
+
+class AssertionKeys(_Keys):
+    """One entry of ``assert``."""
+
+    type: str
+    value: Any = None
+    threshold: OfAssertion = None
+    weight: Annotated[Number, Field(ge=0)] = 1
+    metric: Text = ""
+    provider: Any = None
+    rubric_prompt: Any = None
+    config: Map = Field(default_factory=dict)
+    blocking: bool = True
+    confirm: Confirm | None = None
+    second_opinions: Any = Field(None, alias="second-opinions")
+    transform: Text = ""
+    context_transform: Text = ""
+    assert_: list[Map] | None = Field(None, alias="assert")
+
+
+class RunsKeys(_Keys):
+    """``runs`` of a gate, a rule or a test: so many of a case's runs must pass."""
+
+    of: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] | None = None
+    passes: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] = Field(alias="pass")
+
+
+class OptionKeys(_Keys):
+    """``options`` of a test."""
+
+    model_config = ConfigDict(extra="allow")  # graders find their own settings here, such as `factuality`
+
+    provider: Any = None
+    rubric_prompt: Any = None
+    prefix: str = ""
+    suffix: str = ""
+    disable_var_expansion: bool = False
+    disable_default_asserts: bool = False
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
+    transform: Text = ""
+    postprocess: Text = ""
+    transform_vars: Text = ""
+
+
+class FlakyKeys(_Keys):
+    """``flaky`` of a test: its quarantine."""
+
+    report: Literal[True]  # that its failures are reported, and do not block
+    until: Day
+
+
+class TestKeys(_Keys):
+    """One test, and ``defaultTest``."""
+
+    description: Text = ""
+    vars: Map | str | list[str] = Field(default_factory=dict)
+    assert_: list[Map] | None = Field(None, alias="assert")
+    options: OptionKeys | None = None
+    threshold: OfTest = None
+    assert_scoring_function: Text = ""
+    metadata: Map = Field(default_factory=dict)
+    provider: Any = None
+    providers: list[str] | None = None
+    prompts: list[str] | None = None
+    provider_output: Any = None
+    turns: list[Map] | str | None = None
+    runs: RunsKeys | None = None
+    flaky: FlakyKeys | None = None
+
+
+class ScenarioKeys(_Keys):
+    """One of ``scenarios``: each entry of ``config`` is joined with each of its tests."""
+
+    description: Text = ""
+    config: Any
+    tests: Any = None
+
+
+class ProviderKeys(_Keys):
+    """A target or a grader as a mapping."""
+
+    id: str
+    label: Text = ""
+    config: Map = Field(default_factory=dict)
+    prompts: list[str] | None = None
+    transform: Text = ""
+    env: dict[str, Text] = Field(default_factory=dict)
+    delay: Number | None = None
+    inputs: Any = None
+
+
+class PromptKeys(_Keys):
+    """A prompt as a mapping."""
+
+    id: str | None = None
+    raw: str | None = None
+    label: Text = ""
+    display: Text = ""
+    config: Map | None = None
+
+
+class SelectKeys(_Keys):
+    """Which grades a rule looks at; each pattern is a glob."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+
+class RuleKeys(_Keys):
+    """One rule of the gate."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    name: Text
+    select: SelectKeys = Field(default_factory=SelectKeys)
+    min_pass_rate: Share | None = None
+    min_score: Number | None = None
+    min_cases: Annotated[Whole, Field(ge=1)] | None = None
+    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = None
+    blocking: bool = True
+    max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
+    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    runs: RunsKeys | None = None
+    max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
+    max_latency_increase: Annotated[Number, Field(ge=0)] | None = None
+
+
+class IgnoreKeys(_Keys):
+    """``errors: {ignore-up-to: SHARE}``."""
+
+    ignore_up_to: Share = Field(alias="ignore-up-to")
+
+
+class BudgetKeys(_Keys):
+    """``budget``: what a run may take at most."""
+
+    calls: Annotated[Whole, Field(ge=1)] | None = None
+    usd: Annotated[Number, Field(gt=0)] | None = None
+    seconds: Annotated[Number, Field(gt=0)] | None = None
+
+
+class SentinelKeys(_Keys):
+    """``sentinels``: a file of labelled outputs."""
+
+    file: str
+    agreement: Share | None = None
+
+
+class GateKeys(_Keys):
+    """The ``gate`` block, or a preset of it."""
+
+    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
+    confirm: Confirm = "grader"
+    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+    second_opinions: Any = Field(None, alias="second-opinions")
+    rules: list[RuleKeys] = Field(default_factory=list)
+    errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
+    changes: Literal["report", "block"] = "report"
+    sentinels: str | SentinelKeys | None = None
+    budget: BudgetKeys | None = None
+    compare: Literal["base"] | None = None
+    runs: RunsKeys | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expanded(cls, written: Any) -> Any:
+        """The keys of the preset below those that are written: nothing that follows knows of presets."""
+        keys = {"preset": written} if isinstance(written, str) else written
+        if not isinstance(keys, Mapping):
+            return keys
+        return {**PRESETS.get(str(keys.get("preset")), {}), **{key: it for key, it in keys.items() if it is not None}}
+
+
+class DerivedKeys(_Keys):
+    """One of ``derivedMetrics``."""
+
+    name: Text
+    value: Text
+
+
+class EvaluateKeys(_Keys):
+    """``evaluateOptions``; what only concerns promptfoo's own display and cache is accepted and has no effect."""
+
+    max_concurrency: Annotated[Whole, Field(ge=1)] | None = None
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
+    timeout_ms: Annotated[Number, Field(ge=0)] | None = None
+    max_eval_time_ms: Any = None
+    delay: Any = None
+    cache: Any = None
+    show_progress_bar: Any = None
+    generate_suggestions: Any = None
+    interactive_providers: Any = None
+    silent: Any = None
+
+
+class CommandLineKeys(_Keys):
+    """``commandLineOptions``; what only concerns promptfoo's own display, cache and files is accepted and has no effect."""
+
+    max_concurrency: Annotated[Whole, Field(ge=1)] | None = None
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
+    grader: str | None = None
+    description: Any = None
+    tags: Any = None
+    delay: Any = None
+    verbose: Any = None
+    cache: Any = None
+    write: Any = None
+    share: Any = None
+    no_share: Any = None
+    watch: Any = None
+    table: Any = None
+    table_cell_max_length: Any = None
+    progress_bar: Any = None
+    generate_suggestions: Any = None
+    suggestions_count: Any = None
+    env_path: Any = None
+
+
+class ConfigKeys(_Keys):
+    """A config file: promptfoo's keys and the ``gate`` block."""
+
+    schema_: Any = Field(None, alias="$schema")
+    description: Text = ""
+    tags: Any = None
+    metadata: Any = None
+    prompts: Any = None
+    providers: Any = None
+    targets: Any = None
+    default_test: Map | str | None = None
+    scenarios: Any = None
+    assertion_templates: Any = None
+    tests: Any = None
+    env: dict[str, Text] = Field(default_factory=dict)
+    evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)
+    command_line_options: CommandLineKeys = Field(default_factory=CommandLineKeys)
+    gate: GateKeys | None = None
+    derived_metrics: list[Any] | None = None
+    output_path: Any = None
+    sharing: Any = None
+    tracing: Any = None
+    write_latest_results: Any = None
+
+
+# What mistakes call the place of a key, and where a key of that place belongs.
+_PLACES: dict[type[BaseModel], tuple[str, str]] = {
+    ConfigKeys: ("root", "at the top of the file"),
+    TestKeys: ("test", "into a test or `defaultTest`"),
+    AssertionKeys: ("assertion", "into an assertion"),
+    FlakyKeys: ("flaky", "into `flaky` of a test"),
+    OptionKeys: ("options", "into `options` of a test or of `defaultTest`"),
+    EvaluateKeys: ("evaluateOptions", "into `evaluateOptions`"),
+    GateKeys: ("gate", "into the `gate` block"),
+    RuleKeys: ("rule", "into a rule of the `gate` block"),
+    SelectKeys: ("select", ""),
+    IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
+    SentinelKeys: ("sentinels", ""),
+    BudgetKeys: ("budget", "into `budget` of the `gate` block"),
+    RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),
+    ProviderKeys: ("provider", "into a provider"),
+    ScenarioKeys: ("scenario", ""),
+    PromptKeys: ("prompt", "into a prompt"),
+    CommandLineKeys: ("commandLineOptions", ""),
+}
+LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "max-cost-increase", "max-latency-increase")  # a rule has one
+_SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "ignore-up-to", "confidence", "threshold")
+# Keys of a test's `options` beside those above: what promptfoo steers by them.
+STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
+# Keys that change nothing of what is checked, here and in promptfoo.
+INERT = frozenset(
+    "tags sharing display outputPath writeLatestResults $schema tracing cache delay showProgressBar silent inputs "
+    "generateSuggestions interactiveProviders maxConcurrency maxEvalTimeMs envPath runSerially".split()
+)
+
+
+def place_of(model: type[BaseModel] | None) -> str:
+    """What wrongkeys.py calls the place of a model's keys."""
+    return _PLACES[model][0] if model in _PLACES else getattr(model, "place", "")
+
+
+@cache
+def names_of(model: type[BaseModel]) -> frozenset[str]:
+    """The keys of a model, as configs write them."""
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
+
+
+@cache
+def belongs(key: str) -> str:
+    """Where a key belongs that has a meaning somewhere ("into an assertion"); empty for any other."""
+    if key in STEERING - INERT:
+        return _PLACES[OptionKeys][1]
+    return next((where for model, (_, where) in _PLACES.items() if where and key in names_of(model)), "")
+
+
+def mistakes(
+    error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
+) -> list[Mistake]:
+    """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
+    details = [*_distinct(error.errors(include_url=False))]
+    said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
+    if len(details) > len(said):
+        said.append(Mistake(f"{len(details) - len(said):,} more mistakes are here", said[0].origin, "correct these first"))
+    return said
+
+
+def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
+    location = [*path, *_steps(detail["loc"])]
+    origin = Origin(file, line_of(content, location))
+    name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
+    if detail["type"] == "extra_forbidden":
+        model = wrongkeys.model_at(keys, detail["loc"])
+        known = names_of(model) if model else ()
+        what, cure = wrongkeys.said(name, place_of(model), known, belongs, value=detail.get("input"))
+        return Mistake(what, origin, cure)
+    if detail["type"] == "missing":
+        return Mistake(f"`{name}` is missing", origin, "add it")
+    return wrong_value(name, detail, origin)
+
+
+def _distinct(details: Sequence[Any]) -> Iterator[Any]:
+    """One for each thing that is wrong: of a union's branches the one that was meant, and no key as missing that is misspelt."""
+    misspelt: dict[tuple[Any, ...], list[str]] = {}
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            misspelt.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
+    located = [(_steps(detail["loc"]), detail) for detail in details]
+    inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
+    seen = set()
+    for steps, detail in located:
+        absent = detail["type"] == "missing" and near(str(steps[-1]), misspelt.get(detail["loc"][:-1], ()))
+        if not absent and steps not in inner and steps not in seen:
+            seen.add(steps)
+            yield detail
+
+
+def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(step for step in location if not wrongkeys.is_branch(step))
+
+
+def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
+    """What is wrong with a value, and what to write."""
+    what, cure = wrong(detail, share=name in _SHARES, name=name)
+    return Mistake(f"`{name}` {what}", origin, cure)

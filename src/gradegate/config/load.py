@@ -1,0 +1,207 @@
+"""Reads the configs that a run is about into suites, each with the place that its paths are relative to."""
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gradegate.assertions.grading.evaluator import of_two
+from gradegate.assertions.judge.form import number
+from gradegate.config import code as scripts
+from gradegate.config import test_files as testfiles
+from gradegate.config.dialect import DIALECTS, Source
+from gradegate.core.settings import Settings
+from gradegate.core.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import documents as document
+from gradegate.files.git import Vouched
+from gradegate.files.workspace import Workspace, absent, searched
+from gradegate.planning import filters
+from gradegate.planning.checks.credentials import environment
+from gradegate.registry import suggest
+from gradegate.sandbox.program import is_javascript
+from gradegate.security.environment import secrets_in
+from gradegate.structs import Struct, replace
+
+_ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
+_MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
+DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", *_MODULES, "gradegate.yaml")
+
+
+class Located(Struct, frozen=True):
+    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
+
+    ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.
+    """
+
+    suite: Suite
+    workspace: Workspace
+    folder: Path
+    digest: str = ""
+    recorded: tuple[Case, ...] | None = None
+
+
+def load(settings: Settings) -> list[Located]:
+    """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
+    suites, errors = [], []
+    strict = settings.environment.vouched_only
+    # The folders in which configs are looked for, where none is named or a pattern is.
+    patterns = [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
+    for folder in (patterns if settings.configs else [settings.cwd]) if strict else ():
+        Vouched.around(folder / "*", settings.environment).all_of(folder, ())
+    for path in config_paths(settings):
+        try:
+            vouched = Vouched.around(path, settings.environment) if strict else None
+            suites.append(read(path, settings, vouched))
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+    return suites
+
+
+def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
+    """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
+    workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
+    name = workspace.name(path)
+    raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
+    if path.suffix in testfiles.TABLES:
+        content = testfiles.table(raw, name)
+    else:
+        content = document.resolved(scripts.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
+    for dialect in DIALECTS.one_by_one():
+        if dialect.recognises(content):
+            asks_targets, asks_graders = settings.asks_targets, not settings.listing
+            place = (path.absolute(), content, workspace, environment(settings), settings.variables)
+            source = Source(*place, asks_targets, asks_graders)
+            suite = filters.chosen(_with_variables(dialect.read(source), settings), source, settings)
+            suite = added(suite, settings.assertions, settings.at("assert"))
+            runs = Runs(settings.runs[1], settings.runs[0], settings.at("runs")) if settings.runs else None
+            suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
+            if settings.sentinels:
+                labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
+                given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))
+                suite = replace(suite, policy=replace(suite.policy, sentinels=given))
+            return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
+    if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
+        raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
+    formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
+    raise ConfigError.at("gradegate does not know this kind of file as an eval config", Origin(name), f"it reads: {formats}")
+
+
+def _with_variables(suite: Suite, settings: Settings) -> Suite:
+    """The suite with the variables of the command line in each case that does not set them."""
+    if not settings.variables:
+        return suite
+    given, notes = settings.variables, [*suite.notes]
+    # A default test may have taken over what the command line gives.
+    own = [{name: value for name, value in case.vars.items() if value != given.get(name)} for case in suite.cases]
+    texts = repr((suite.prompts, suite.targets, [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)]))
+    for name in given:  # what changes nothing is said; code in files of its own may use any
+        if suite.cases and all(name in set_ for set_ in own):
+            notes.append(Note(f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"))
+        elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
+            notes.append(Note(f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`" + (f"; {cure}" if cure else "")))
+    return replace(suite, notes=tuple(notes), cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
+
+
+def written_in(settings: Settings) -> Iterator[str]:
+    """The secrets that are written into the configs, as far as these can be read at all."""
+    for _, raw in _contents(settings):
+        yield from secrets_in(raw.decode("utf-8", "replace"))
+
+
+def shown_in(settings: Settings) -> Iterator[str]:
+    """The variables of the environment that the configs and the models of the command line name anywhere."""
+    own = (*settings.graders.values(), *settings.providers)
+    for text in (*own, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
+        yield from (first or second for first, second in _ENV.findall(text))
+
+
+def _contents(settings: Settings) -> Iterator[tuple[str, bytes]]:
+    with suppress(ConfigError):
+        for path in config_paths(settings):
+            with suppress(ConfigError):
+                workspace = Workspace.around(path, settings.cwd, settings.environment)
+                yield path.name, workspace.read(str(path.absolute()), path.parent, Origin(path.name))
+
+
+def config_paths(settings: Settings) -> list[Path]:
+    """The config files that were named, patterns expanded, or the one in the working directory. Raises ConfigError."""
+    if not settings.configs:
+        return [_default(settings.cwd)]
+    paths: list[Path] = []
+    mistakes = []
+    for written in settings.configs:
+        whole = str(settings.cwd / written)
+        patterned = glob.has_magic(written)
+        matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
+        files = [Path(match) for match in matches if Path(match).is_file()]
+        if not patterned and Path(whole).is_dir():
+            files = [_default(Path(whole), written)]
+        if patterned:
+            files = [file for file in files if not _in_base(file, settings)]
+        if not files and patterned:
+            mistakes.append(Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern"))
+        elif not files:
+            what, cure = absent(written, Path(whole), settings.cwd)
+            parts, here = Path(written).parts, settings.cwd.parts
+            tails = (Path(*parts[at:]) for at in range(1, len(parts)) if parts[:at] == here[-at:])
+            if tail := next((it for it in tails if (settings.cwd / it).is_file()), None):  # it names the folder once more
+                place = "`working-directory`" if settings.inputs else "the folder where the command is started"
+                what, cure = f"`{written}` does not exist: it is relative to {place}", f"write {tail.as_posix()}"
+            mistakes.append(Mistake(f"the config {what}", None, cure))
+        paths += files
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return list(dict.fromkeys(paths))
+
+
+def _in_base(file: Path, settings: Settings) -> bool:
+    """Whether a file belongs to another checkout below this one, which is no part of it."""
+    if not settings.base:
+        return False
+    base = os.path.abspath(settings.cwd / settings.base)  # noqa: PTH100  # links stay as they are
+    return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
+
+
+def _default(folder: Path, named: str = "") -> Path:
+    for name in DEFAULT_CONFIGS:
+        if (folder / name).is_file():
+            return folder / name
+    where = f"in the folder `{named}`" if named else "here"
+    cure = "write one with `gradegate init`, or name yours: <--config FILE>"
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)
+
+
+# --- assertions of the command line -------------------------------------------------------------------------------
+
+
+def parse(written: str) -> Assertion:
+    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
+    text = written.strip()
+    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    match = _FORM.fullmatch(text, len(kind)) if kind else None
+    threshold = number(match[1]) if match and match[1] is not None else None
+    if match is None or (match[1] is not None and threshold is None):
+        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
+        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
+    return Assertion(kind, match[2], threshold)
+
+
+def added(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
+    """The suite with these asserted of each of its cases, at the case's line, else at that of the option. Raises ConfigError."""
+    assertions = [parse(text) for text in written]
+    if not assertions:
+        return suite
+    cases = []
+    for case in suite.cases:
+        origin = case.origin if case.origin.file else option
+        cases.append(replace(case, assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions))))
+    return replace(suite, cases=tuple(cases))

@@ -1,0 +1,105 @@
+"""What a config makes of grades: the ``gate`` block, and ``derivedMetrics``, which are worked out of others at the end."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradegate.config import code as scripts
+from gradegate.config.keys import LIMITS, PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.reader import Desk
+from gradegate.core.suite import DerivedSpec, Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.errors import ConfigError
+from gradegate.files.limits import MAX_DERIVED, MAX_RULES
+from gradegate.structs import replace
+from gradegate.templating.formulas import COUNT
+
+
+def policy(gate: GateKeys | None, desk: Desk) -> Policy:
+    """The rules; without any, every case must pass."""
+    if gate is None or not gate.rules:
+        rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
+    else:
+        if len(gate.rules) > MAX_RULES:
+            desk.say(f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some")
+        rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES]))
+    if gate is None:
+        return Policy(rules)
+    budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
+    opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
+    content = desk.source.content["gate"]
+    brought = {key: it for key, it in PRESETS.get(gate.preset or "", {}).items() if key not in content or content[key] is None}
+    written = Policy(
+        rules,
+        changes=gate.changes,
+        confirm=gate.confirm,
+        noise=gate.noise,
+        second_opinions=opinions,
+        compare=gate.compare or "",
+        runs=desk.runs(gate.runs, desk.line("gate", "runs")),
+        budget=budget,
+        sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
+        preset=Note(f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")) if gate.preset else None,
+    )
+    if isinstance(gate.errors, str):
+        return replace(written, errors=gate.errors)
+    return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
+
+
+def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
+    keys = SentinelKeys(file=written) if isinstance(written, str) else written
+    source, origin = desk.source, desk.line("gate", "sentinels")
+    try:
+        return SentinelFile(keys.file, source.workspace.read(keys.file, source.path.parent, origin), keys.agreement, origin)
+    except ConfigError as e:
+        desk.mistakes += e.mistakes
+        return None
+
+
+def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
+    origin = desk.line("gate", "rules", number)
+    if all(getattr(keys, name.replace("-", "_")) is None for name in LIMITS):
+        cure = f"give one of {', '.join(f'`{name}`' for name in LIMITS)}"
+        desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
+    for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
+        if limit is not None and limit <= 0:
+            where = desk.line("gate", "rules", number, name)
+            desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
+    if keys.confidence is not None and keys.min_pass_rate == 1:  # no interval of a sample reaches up to all there could be
+        where = desk.line("gate", "rules", number, "min-pass-rate")
+        never = f"the rule `{keys.name}` can never be met: with `confidence`, no number of passes shows a min-pass-rate of 1"
+        desk.notes.append(Note(never, where))
+    if keys.confidence is not None and keys.min_pass_rate is None:
+        where = desk.line("gate", "rules", number, "confidence")
+        desk.say(f"the rule `{keys.name}` has `confidence` and no pass rate", where, "give `min-pass-rate`")
+    return Rule(
+        keys.name,
+        Select(**keys.select.model_dump()),
+        suite=desk.file,
+        origin=origin,
+        runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
+        **keys.model_dump(exclude={"name", "select", "runs"}),
+    )
+
+
+def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
+    """Those without a mistake; mistakes are said at the desk."""
+    names: list[str] = []
+    if len(written) > MAX_DERIVED:
+        desk.say(f"there are more than {MAX_DERIVED} derived metrics", desk.line("derivedMetrics"), "leave some out")
+    for number, item in enumerate(written[:MAX_DERIVED]):
+        origin = desk.line("derivedMetrics", number)
+        if not isinstance(item, Mapping):
+            desk.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
+        elif keys := desk.check(DerivedKeys, item, item, desk.file):
+            misnamed = f"two derived metrics are called `{keys.name}`" if keys.name in names else ""
+            if keys.name == COUNT:
+                misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
+            if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
+                desk.say(misnamed, origin, "give it another name")
+            try:
+                if keys.value.startswith("file://") and not scripts.is_script(keys.value):
+                    raise ConfigError.at(f"`{keys.value}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
+                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin)
+            except ConfigError as e:
+                desk.mistakes += e.mistakes
+            names.append(keys.name)

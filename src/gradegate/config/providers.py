@@ -1,0 +1,228 @@
+"""Providers and graders as config files write them, for every dialect that names any."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate.config import code as scripts
+from gradegate.config import idle
+from gradegate.config.dialect import Source
+from gradegate.config.keys import ProviderKeys, mistakes
+from gradegate.core.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import documents as document
+from gradegate.providers.api.provider import PROVIDERS
+from gradegate.security.environment import HEADER, TEXT, Environment, Use, is_runners
+from gradegate.structs import replace
+from gradegate.templating.template import TemplateError, environment, render_env
+
+_OPTIONS = 6  # that a cure names
+_UNFILLED = "the provider's config cannot be filled in"
+_NAMES = ("model", "modelName", "model_name", "modelId", "name", "provider")  # where people look for the name of a model
+TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
+
+
+def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:
+    """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError.
+
+    ``form`` is where a cure writes such a mapping.
+    """
+    file = _file(written)
+    if file:
+        return providers(*_from_file(file, written, source, origin))
+    if isinstance(written, str):
+        return [shown(ProviderSpec(written, origin=origin), source.env)]
+    if isinstance(written, list):
+        specs, errors = [], []
+        for item in written:
+            try:
+                specs += providers(item, source, _origin(item, origin), form)
+            except ConfigError as e:
+                errors.append(e)
+        if errors:
+            raise ConfigError.join(errors)
+        return specs
+    if isinstance(written, Mapping):
+        return [_mapping(written, source, _origin(written, origin), form)]
+    raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
+
+
+def targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    """As ``providers``; where no target is asked, whatever a config names is a label alone. Raises ConfigError."""
+    return providers(written, source, origin) if source.asks_targets else _labels(written, source, origin)
+
+
+def graders(written: Any, source: Source, origin: Origin) -> Graders:
+    """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
+    if not written or not source.asks_graders:
+        return NOTHING
+    if isinstance(written, Mapping) and "id" not in written and any(kind in written for kind in KINDS):
+        unknown = [key for key in written if key not in KINDS]
+        if unknown:
+            cure = "the kinds are " + ", ".join(KINDS)
+            raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
+        of_kinds = ((kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec)
+        return {kind: providers(spec, source, _origin(spec, origin), form)[0] for kind, form, spec in of_kinds}
+    if isinstance(written, Mapping) and (wrong := _unnamed(_with_id(written), _origin(written, origin), "provider: %s")):
+        source.idle.append(Idle("provider without an id", wrong.origin or origin))  # shown where nothing is graded by it
+        return {"*": ProviderSpec("", wrong=wrong)}
+    if isinstance(written, list) and len(written) != 1:
+        raise ConfigError.at("a grader is one provider, not several", origin, "name one")
+    return {"*": providers(written, source, origin, "provider: %s")[0]}
+
+
+def _origin(written: Any, origin: Origin) -> Origin:
+    return Origin(origin.file, getattr(written, "line", 0) or origin.line)
+
+
+def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: str) -> ProviderSpec:
+    written = _with_id(written)
+    if wrong := _unnamed(written, origin, form):
+        raise ConfigError(wrong)
+    if "transformResponse" in written:
+        raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
+    meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
+    try:
+        keys = ProviderKeys.model_validate({key: value for key, value in meant.items() if value is not None})
+    except ValidationError as e:
+        raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
+    prompts = tuple(keys.prompts or ())
+    transform = scripts.code(keys.transform, source, origin)
+    opened = {
+        key: scripts.code(str(it), source, origin, engine=True)
+        for key in TRANSFORMS
+        if scripts.is_script(str(it := keys.config.get(key, "")))
+    }
+    spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
+    places = {key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config}
+    return shown(replace(spec, origin=origin, places=places), source.env)
+
+
+def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:
+    """What is wrong with a mapping that names no model."""
+    if written.get("id") is not None:
+        return None
+    return Mistake("the provider has no `id`, so it names no model", origin, f"write `{form % _with_model(written)}`")
+
+
+def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
+    """``{ID: {...}}`` as a mapping with an ``id``; where it is asked, a vendor alone with options of its model is none."""
+    if "id" not in written and len(written) == 1:
+        ((provider_id, rest),) = written.items()
+        if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
+            is_id = not asked or ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
+            return document.at_line({"id": provider_id, **rest}, getattr(rest, "line", 0)) if is_id else written
+    return written
+
+
+def _with_model(written: Mapping[str, Any]) -> str:
+    """The mapping as it is meant: what is no key of a provider is an option of its model. Values may be secret."""
+    vendor, inner = next(iter(written.items()), ("", None))
+    vendors = {name.partition(":")[0] for name in PROVIDERS.names()}
+    if len(written) == 1 and isinstance(inner, Mapping) and vendor in vendors:  # as in `{anthropic: {modelName: ...}}`
+        return _with_options(f"{vendor}:MODEL", [key for key in inner if key not in _NAMES])
+    config = written.get("config")
+    options = [key for key in written if key not in (*ProviderKeys.model_fields, *_NAMES)]
+    return _with_options("openai:chat:MODEL", [*options, *(config if isinstance(config, Mapping) else ())])
+
+
+def _with_options(provider_id: str, options: Sequence[str]) -> str:
+    shown = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
+    return f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}" if shown else f"{{id: {provider_id}}}"
+
+
+def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
+    """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
+    overlay, drawn = literals(spec.env, env, spec.origin)
+    inner = env.over(overlay, {**drawn, **spec.drawn})
+    uses = {use for place, value in (("id", spec.id), *spec.config.items()) for use in _uses(place, value, inner, spec)}
+    provider_id, config = _filled(spec.id, inner, spec.origin), _filled(spec.config, inner, spec.origin)
+    reads, drawn = spec.reads | uses, {**drawn, **spec.drawn}
+    return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn=drawn)
+
+
+def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
+    """What an option shows of the environment: each header apart. Raises ConfigError."""
+    apart = place == "headers" and isinstance(value, Mapping)
+    shows = [(f"headers.{name}", HEADER, text) for name, text in value.items()] if apart else [(place, TEXT, value)]
+    return {Use(variable, where, kind) for where, kind, inner in shows for variable in sources(inner, env, spec.origin)}
+
+
+def literals(written: Mapping[str, str], env: Environment, origin: Origin) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+    """The values of an ``env`` block, filled in, and the variables that each of them shows. Raises ConfigError."""
+    drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
+    return _filled(written, env, origin), drawn
+
+
+def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
+    """The variables of the environment that the templates in a value give away. Raises ConfigError."""
+    try:
+        return frozenset().union(*map(env.sources, environment(value)[0]))
+    except TemplateError as e:
+        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
+
+
+def _filled(value: Any, env: Environment, origin: Origin) -> Any:
+    """The value with what it shows of the environment. Raises ConfigError for what is not set or is the runner's own."""
+    try:
+        names, needed = environment(value)
+        for name in sorted(names):
+            if is_runners(name) and name not in env.literals:
+                what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
+                raise ConfigError.at(what, origin, "remove it")
+        for name in sorted(needed):
+            if not env.get(name):
+                cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
+                raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
+        return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
+    except TemplateError as e:
+        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
+
+
+def _file(written: Any) -> str:
+    """The file that a provider's id names, as ``file://x.yaml`` or ``{id: file://x.yaml}``; empty where it names none."""
+    named = written.get("id") if isinstance(written, Mapping) else written
+    is_file = isinstance(named, str) and named.startswith("file://") and named.endswith((".yaml", ".yml", ".json"))
+    return str(named) if is_file else ""
+
+
+def _from_file(file: str, written: Any, source: Source, origin: Origin) -> tuple[Any, Source, Origin]:
+    """What the file says, to be read as if it were written here. Raises ConfigError."""
+    beside = sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
+    if beside:
+        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file defines the provider"
+        raise ConfigError.at(what, _origin(written, origin), "write it into the file")
+    name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
+    content = document.read(source.workspace.read(file, source.folder, origin), name)
+    for item in content if isinstance(content, list) else [content]:
+        if _file(item):
+            place = Origin(name, getattr(item, "line", 1))
+            raise ConfigError.at(f"`{file}` names another file of providers", place, "write the providers into it")
+    return content, source, Origin(name, 1)
+
+
+# --- targets that are not asked -------------------------------------------------------------------------------
+
+
+def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    """Whatever a config may name as a target, code among it: nothing of it is run, filled in or checked."""
+    file = _file(written)
+    if file:
+        return _labels(*_from_file(file, written, source, origin))
+    if isinstance(written, str):
+        return [ProviderSpec(written, origin=origin)]
+    if isinstance(written, list):
+        return [spec for item in written for spec in _labels(item, source, _origin(item, origin))]
+    if not isinstance(written, Mapping):
+        raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. my-application")
+    named, place = _with_id(written, asked=False), _origin(written, origin)
+    if named.get("transform"):
+        source.idle.append(Idle("transform of a target that is not asked", place))
+    config, prompts = named.get("config"), named.get("prompts")
+    prompts = [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
+    name = named.get("id") or named.get("label")
+    if not isinstance(name, str):
+        raise ConfigError.at("the provider has no `id`", place, "give it one, such as my-application")
+    label, kept = str(named.get("label") or ""), config if isinstance(config, Mapping) else {}
+    return [ProviderSpec(name, label, kept, tuple(map(str, prompts)), origin=place)]

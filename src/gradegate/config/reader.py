@@ -1,0 +1,99 @@
+"""What every part of a config file is read at: the source, and the mistakes and notes that come up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from gradegate.config import idle
+from gradegate.config import providers as specs
+from gradegate.config.dialect import Source
+from gradegate.config.keys import RunsKeys, mistakes
+from gradegate.config.unknown_keys import UNSUPPORTED
+from gradegate.core.suite import UNREAD, Graders, Note, ProviderSpec, Runs
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import documents as document
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass
+class Desk:
+    """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out.
+
+    ``file`` is the config file, as messages show it.
+    """
+
+    source: Source
+    mistakes: list[Mistake] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.file = self.source.file  # asked for with every test, and each time it follows links
+
+    def line(self, *path: str | int) -> Origin:
+        """The place of the value at a path of the config."""
+        return Origin(self.file, document.line_of(self.source.content, path))
+
+    def say(self, what: str, origin: Origin, cure: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(what, origin, cure))
+
+    def check(self, model: type[M], value: Mapping[str, Any], content: Any, file: str) -> M | None:
+        """The value without the keys that hold a mistake, so that the rest is looked at too.
+
+        Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate. A key with
+        nothing behind it, or comments alone, is none; so is an empty list of what is not done (``extensions: []``).
+        """
+        if not UNSUPPORTED.keys().isdisjoint(value):
+            value = {key: item for key, item in value.items() if key not in UNSUPPORTED or item not in ([], {})}
+        value = idle.kept(model, value, file, self.source.idle)
+        try:
+            return model.model_validate(value)
+        except ValidationError as e:
+            for detail in e.errors(include_url=False):  # of which null is no value, but a threshold that is meant
+                if detail["input"] is None and detail["type"] != "empty":
+                    value = _without(value, [step for step in detail["loc"] if isinstance(step, str)])
+        try:
+            return model.model_validate(value)
+        except ValidationError as e:
+            self.mistakes += mistakes(e, content, file, (), model)
+            wrong = {str(detail["loc"][0]) for detail in e.errors() if detail["loc"]}
+        try:
+            return model.model_validate({key: value[key] for key in value if key not in wrong})
+        except ValidationError:
+            return None  # what is missing was said
+
+    def runs(self, keys: RunsKeys | None, origin: Origin) -> Runs | None:
+        """What ``runs`` says."""
+        runs = Runs(keys.of or 0, keys.passes, origin) if keys else None
+        self.mistakes += runs.unmeetable() if runs else []
+        return runs
+
+    def graders(self, written: Any, origin: Origin) -> Graders:
+        """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""
+        try:
+            return specs.graders(written, self.source, origin)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return {"*": UNREAD}
+
+    def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
+        """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
+        try:
+            return tuple(specs.providers(written, self.source, origin)) if written and self.source.asks_graders else ()
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return ()
+
+
+def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    """A copy without the null at a path, which may end in words of the check itself."""
+    key = path[0] if path else ""
+    if key not in value:
+        return value
+    if value[key] is None:
+        return {name: item for name, item in value.items() if name != key}
+    inner = value[key]
+    return {**value, key: _without(inner, path[1:])} if isinstance(inner, Mapping) else value

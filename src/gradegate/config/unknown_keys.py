@@ -1,0 +1,162 @@
+"""What to say of a key that is not known where it stands: what it was meant for, and where that is written.
+
+Keys are compared as people mix them up: in any case, with and without hyphens and underscores.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.files.documents import table
+from gradegate.providers.api.options import steers
+from gradegate.registry import near, plain
+
+_TABLE = table("config", "keys.yaml")
+UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]  # what promptfoo knows and gradegate does not do
+MISPLACED: Mapping[str, str] = _TABLE["misplaced"]  # keys at the wrong level, where that takes more than the name of their place
+DOCUMENTS = frozenset(_TABLE["documents"])  # what documents a test or an assertion, and nothing else
+# Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
+_WORDS = frozenset(_TABLE["checks"])
+_INSIDE = re.compile("assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+# Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.
+_LIMITED = frozenset({"root", "gate", "rule", "evaluateOptions", "commandLineOptions"})
+
+
+def speaks_of_checks(key: str) -> bool:
+    """Whether a key has a word for what is checked, in camelCase, snake_case or kebab-case."""
+    words = {word.lower() for word in _WORD.findall(key)}
+    return bool(words & _WORDS or _INSIDE.search(plain(key)))
+
+
+def documents(key: str) -> bool:
+    """Whether a key says something to people alone."""
+    return plain(key) in DOCUMENTS
+
+
+@cache
+def _meant(place: str) -> Mapping[str, str]:
+    return {word: entry["say"] for entry in _TABLE["meant"].get(place, ()) for word in entry["for"].split()}
+
+
+def is_meant(key: str, place: str) -> bool:
+    """Whether people write the key for another one of that place."""
+    return plain(key) in _meant(place)
+
+
+def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], str], value: Any = None) -> tuple[str, str]:
+    """What is wrong with an unknown key, and the cure.
+
+    ``known`` are the keys of its place, ``elsewhere`` gives the place of a key that has one ("into an assertion").
+    """
+    if key in UNSUPPORTED:
+        return f"`{key}` is not supported", UNSUPPORTED[key]
+    unknown = f"unknown key `{key}`"
+    word = plain(key)
+    if cure := _meant(place).get(word):
+        return unknown, cure
+    if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
+        nothing = f"`{key}` is not a key of a rule" if place == "rule" else f"`{key}` decides nothing there"
+        return nothing, as_rule(key, value, place)
+    if asserts(value):
+        return f"`{key}` has no meaning here, so its assertion is not checked", _nearest(key, place, list(known))
+    if documents(key) and (limit := limit_in(value)):
+        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit) if isinstance(value, dict) else None, place)
+    if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
+        return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
+    if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
+        return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
+    if place == "provider" and steers(key):
+        return unknown, "write it into `config`"
+    return unknown, _nearest(key, place, list(known))
+
+
+def _nearest(key: str, place: str, known: Sequence[str]) -> str:
+    """What a key is a slip of the pen for, else what to do about one that nobody knows."""
+    if close := near(key, known):
+        return f'did you mean "{close}"?'
+    if close := near(key, _meant(place)):
+        return _meant(place)[close]
+    if place and (close := near(key, MISPLACED)):
+        return f'did you mean "{close}"? {MISPLACED[close]}'
+    return str(_TABLE["unknown"].get(place, "remove it; keys of your own start with x-"))
+
+
+# --- keys that speak of thresholds where no tool reads any --------------------------------------------------------------
+
+
+_RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases", "max-cost-increase", "max-latency-increase")
+_COUNTS = ("max-new-failures", "min-cases")
+_EXAMPLE = 0.9
+_LARGEST = 1_000_000  # number that a cure repeats
+
+
+def is_limit(key: str) -> bool:
+    """Whether a key speaks of a threshold, or is nearly one of a rule."""
+    return "threshold" in plain(key) or bool(near(key, _RULES))
+
+
+def limit_in(value: Any) -> str:
+    """The first key in what a key documents that speaks of a threshold; empty where there is none."""
+    return next(filter(is_limit, _keys_in(value)), "")
+
+
+def asserts(value: Any) -> bool:
+    """Whether what stands under a key holds assertions, however deep."""
+    return any(key == "assert" for key in _keys_in(value))
+
+
+def _keys_in(value: Any) -> Iterator[str]:
+    left = [value]
+    for item in left:  # which grows
+        yield from map(str, item) if isinstance(item, Mapping) else ()
+        inner = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+        left += inner if len(left) < _LARGEST else ()
+
+
+def as_rule(key: str, value: Any, place: str) -> str:
+    """What to write in place of such a key, where ``place`` is its place as wrongkeys.py calls it ("root", "gate", "rule")."""
+    wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
+    count = value if type(value) is int and 0 <= value <= _LARGEST else 0
+    limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"
+    if place == "rule":
+        return f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
+    rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
+    if place == "gate":
+        return f"write `{rule}`"
+    of_one = ", or, where it is one of a test or an assertion, write it there" if key == "threshold" else ""
+    return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
+
+
+def _share(value: Any) -> str:
+    """A share from 0 to 1 as it is meant: 80 and "80%" are 0.8."""
+    text = value if isinstance(value, str) else repr(value) if type(value) in (int, float) and abs(value) <= 100 else ""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    number = float(match[1]) if match else _EXAMPLE
+    number = number / 100 if number > 1 or (match and match[2]) else number
+    return f"{number if number <= 1 else _EXAMPLE:.10g}"
+
+
+def is_branch(step: Any) -> bool:
+    """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
+    return isinstance(step, str) and (step in ("str", "IgnoreKeys", "SentinelKeys") or "[" in step)
+
+
+def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:
+    """The model of the mapping that holds the last step of a location, by walking the models' fields."""
+    for step in location[:-1]:
+        if model is None or isinstance(step, int) or is_branch(step):
+            continue
+        field = next((f for n, f in model.model_fields.items() if (f.alias or n) == step), None)
+        model = _model_in(field.annotation) if field is not None else None
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None)

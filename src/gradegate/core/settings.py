@@ -1,0 +1,285 @@
+"""What the user asked for, by command line or Action: the one table of options, an entry for each field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradegate.core import options as kinds
+from gradegate.core.options import ASKING, FROM_WORKSPACE, LINES, PATH, PATHS, PLANNING, RUNNING, SWITCH, TEXT, choice, option, whole
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.security.environment import Environment, open_variables
+
+if TYPE_CHECKING:
+    from gradegate.security.hosts import Host
+
+# What a run does where neither the command line nor a config says otherwise.
+CONCURRENCY = 4  # calls in flight; promptfoo's default
+TIMEOUT = 300.0  # seconds of one call, with its retries
+RETRIES = 4  # of a call that failed
+AUTO = "auto"  # in place of a file: the Action finds it
+_IN_BASE = "A path inside the repository is read from `base`. `auto` finds what the default branch left (docs/baseline.md)."
+_MODELS = (*PLANNING, "calibrate")
+_ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
+_EVENT = "it is about a pull request, and the command line knows none"
+_LOG = "the log of a step always has the whole report, and no progress bar"
+_POSTS = "the command line posts nothing"
+_KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
+
+
+def graders(written: Iterable[str]) -> Mapping[str, str]:
+    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    from gradegate.core.suite import KINDS
+    from gradegate.registry import suggest
+
+    found: dict[str, str] = {}
+    mistakes = []
+    for text in (part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)):
+        kinded = _KINDED.match(text)
+        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+        if kind not in (*KINDS, "*"):
+            cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
+            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure))
+        elif kinded and not provider:
+            cure = f"write {kind}=PROVIDER:MODEL"
+            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
+        elif provider and found.get(kind, provider) != provider:
+            what = "there are two graders without a kind" if kind == "*" else f"there are two graders for {kind}"
+            cure = "write the kind of each: text=..., embedding=..." if kind == "*" else "leave one of them out"
+            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure))
+        elif provider:
+            found[kind] = provider
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
+_GRADERS = kinds.Kind(gather=graders, tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()])
+
+
+def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
+    from gradegate.security.hosts import hosts  # late, so that --version is quick
+
+    return hosts(written)
+
+
+_OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
+_PATTERNS = kinds.Kind(
+    lambda text: None if _OUTSIDE.search(text) else text,
+    "a path from the root of the repository, where * and ** match any name: src/**",
+    gather=tuple,
+)
+_HOSTS = kinds.Kind(gather=_hosts, tell=lambda value: map(str, value))
+_SHOWN = kinds.Kind(gather=open_variables, tell=sorted)
+_SEEN = kinds.Kind(gather=partial(open_variables, option="exec-env"))
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The answers of an earlier run that are asked for again: its file, and of what did not pass the keys, of so many cases."""
+
+    file: Path
+    keys: frozenset[bytes]
+    of: int
+
+
+# fmt: off
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Settings:
+    """Options of one run; None and empty mean "as the config says". An entry is a field, and a field an option of both doors."""
+
+    configs: tuple[str, ...] = option((), "-c --config CONFIG", PATHS, commands=PLANNING,
+        help="eval configs, as paths or patterns such as evals/*.yaml", otherwise="promptfooconfig.yaml in the working directory")
+    cwd: Path = option(Path(), "working-directory", TEXT,
+        help="directory that contains the configs, relative to the workspace", no_flag="the command line runs where it is started")
+    outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
+        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
+             "`gradegate calibrate` writes only .json", written="gradegate-results.json\ngradegate-junit.xml\n")
+    graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, told=True,  # by kind, "*" for any
+        help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
+             "classification=ID, moderation=ID")
+    providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, told=True,
+        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label from the config")
+    answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), told=True,
+        help="grades recorded answers from these files or patterns; no target is asked (docs/answers.md)")
+    assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, told=True,
+        help="adds this assertion to every test, such as contains:refund")
+    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, told=True,
+        help="sets a variable in every test that does not set it")
+    filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
+        help="runs only tests with a description that matches this pattern")
+    filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
+        help="runs only the first N tests of each config, after the other filters")
+    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True,
+        help="runs only tests with this text under this metadata key, such as topic=refunds")
+    filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True,
+        help="runs only providers with an id or label that matches this pattern")
+    repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
+        help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
+    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
+        help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
+        otherwise="`gate.runs` of the config, else each answer counts")
+    confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
+        help="how a failure is confirmed before it counts: `grader` grades the same answer again, `answers` asks the target "
+             "for a new answer, `off` counts the first failure", otherwise="`gate.confirm` of the config, else grader")
+    reask: int = option(1, "--reask N", whole(0), commands=ASKING, told=True,
+        help="how often a grader is re-asked when its reply contains no verdict")
+    asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
+        help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
+    max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
+        help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
+    timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
+        help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
+    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING, help="how often a failed call is retried")
+    base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
+        help="a checkout of the base commit; reports say where the pull request weakens its gate")
+    baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
+        help="the results.json of an earlier run, which tells new failures from known ones", more=_IN_BASE)
+    history: str = option("", "--history FILE", FROM_WORKSPACE,
+        help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
+    history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
+        help="writes the history with the votes of this run added, on the default branch and on your own machine only")
+    sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
+        help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
+             "writes this file")
+    compare: str = option("config", "--compare MODE", choice("config", "base"),
+        help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
+             "prompts of the base checkout)")
+    changes: str = option("report", "--changes MODE", choice("report", "block"),
+        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
+             "can make this stricter, but not milder")
+    cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
+        more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
+    no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
+        no_input="leave it out: replies are kept only if `cache` names a folder")
+    max_age: int = option(7, "--max-age DAYS", whole(0), help="days after which a cached reply is no longer used")
+    cache_http: bool = option(False, "--cache-http", SWITCH, help="also keeps the answers of `http:` applications in `cache`")
+    max_calls: int | None = option(None, "--max-calls N", whole(1),
+        help="sends at most N requests to models, retries included; cases beyond this limit are errors")
+    max_usd: float | None = option(None, "--max-usd X", kinds.AMOUNT,
+        help="makes no more calls once replies have cost this many US dollars; every price must be known")
+    max_seconds: float | None = option(None, "--max-seconds S", kinds.AMOUNT, help="makes no more calls after this many seconds")
+    ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES,
+        help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
+             "seconds); the run is inconclusive if it does not")
+    shard: tuple[int, int] | None = option(None, "--shard N/M", kinds.SHARD, commands=("run",),  # (3, 8): the third of 8
+        help="runs part N of M of the plan, such as 3/8, writes the results to `parts`, and decides nothing (docs/shards.md)")
+    parts: str = option("gradegate-parts", "--parts DIR", PATH, commands=("run",), help="directory to which a shard writes its part")
+    merge: str = option("", "merge DIR", PATH, commands=("merge",),
+        help="directory with the parts of all shards; no model is asked and no key is needed",
+        more="This step decides, comments and writes the reports.")
+    open: str = option("", "--open FILE", PATH, commands=("run", "merge"),
+        help="with `merge`: writes the failures that shards must re-ask to this file, and decides nothing; with `shard`: "
+             "re-asks the failures in this file")
+    allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
+        help="an environment variable that prompts, variables and assertions of a config may show")
+    allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
+        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; a private address needs this entry, too")
+    allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
+        help="allows the config to run code of the repository (docs/exec.md)",
+        more="The code runs as a separate user. Not allowed in workflows that strangers can start.")
+    exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", _SEEN, commands=_MODELS,
+        help="an environment variable that code of the repository sees")
+    python: str = option("", "--python PATH", TEXT, commands=_MODELS,
+        help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH")
+    node: str = option("", "--node PATH", TEXT, commands=_MODELS,
+        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder", otherwise="node of PATH")
+    env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
+        help="a .env file with keys; not allowed on GitHub",
+        no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
+    estimate: bool = option(False, "--estimate", SWITCH,
+        help="prints the calls and the cost of the run, and makes no call", no_input=_ONE_STEP.format("validate"))
+    quiet: bool = option(False, "-q --quiet", SWITCH, help="prints only the verdict and the names of written reports", no_input=_LOG)
+    verbose: bool = option(False, "-v --verbose", SWITCH, help="prints every case, and all evidence in full", no_input=_LOG)
+    no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)
+    # fmt: on
+    # What is no option: what the doors know of the place where they are.
+    commit: str = ""  # what is checked out, where it is known
+    in_ci: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+    inputs: bool = False  # whether options are inputs of the Action
+    instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
+    exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
+    auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
+    unfetched: str = ""  # what it did not find, and why
+    taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
+    again: Again | None = None
+
+    def at(self, name: str) -> Origin:
+        """The place of what an option says, as messages and reports name it."""
+        return Origin(kinds.worded(f"<--{name}>", self.inputs))
+
+    @property
+    def asks_targets(self) -> bool:
+        """Whether targets are asked; where they are not, what a config names is only a label."""
+        return not self.answers and not self.listing
+
+    @property
+    def bound(self) -> bool:
+        """Whether keys are held to their hosts: always on GitHub, elsewhere when hosts are named."""
+        return self.environment.on_github or bool(self.allowed_hosts)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment as configs may read it."""
+        return Environment(self.environ, self.allowed_env, keyless=bool(self.merge))
+
+
+# fmt: off
+@dataclass(frozen=True, slots=True)
+class ActionSettings:
+    """What the Action does around a run: inputs that the command line lacks. Without ``token`` nothing is posted."""
+
+    run: Settings
+    only_changed: bool = option(False, "only-changed", SWITCH, no_flag=_EVENT,
+        help="skips the run, and passes, when the pull request changes no file that the run depends on: prompts, configs, the "
+             "files that they name and the workflow; if this is not certain, everything runs")
+    paths: tuple[str, ...] = option((), "paths", _PATTERNS, no_flag=_EVENT,
+        help="further files that count as a change with `only-changed`, such as those of the application; paths or patterns "
+             "from the root of the repository, such as `src/**`")
+    on_missing_secrets: str = option("fail", "on-missing-secrets", choice("fail", "neutral"), no_flag=_EVENT,
+        help="exit code when GitHub gives the pull request no secrets (forks, Dependabot) and the run needs a key: `fail` "
+             "(3) or `neutral` (0); the outcome is `not-run` in both cases")
+    approve_label: str = option("", "approve-label", TEXT, no_flag=_EVENT,
+        help="label with which a person other than the author approves a weaker gate; it counts only if it was set after "
+             "the last push. Without it, nobody can approve")
+    token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
+        help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
+    comment: str = option("always", "comment", choice("always", "changes", "failures", "off"), no_flag=_POSTS,
+        help="when to post the comment on the pull request: `always`, `changes` (once, then only when the outcome or the failing "
+             "cases change), `failures` (only after a failure; an existing comment is still updated) or `off`")
+    comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
+        help="name that separates the comments of several jobs on one pull request; give each job its own")
+    image: str = option("default", "image", choice("default", "node"), no_flag="the command line runs where it is installed",
+        help="`node` adds a Node.js from the official image, for JavaScript and TypeScript of the repository (docs/exec.md); "
+             "it is not needed with the input `node`")  # which container/run.sh reads
+    summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the job summary")
+    annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="adds annotations to lines of the config")
+    # fmt: on
+    mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
+
+
+def _variable(name: str, help: str = "pass a secret", variable: str = "") -> kinds.Option:  # noqa: A002
+    variable = variable or name.upper().replace("-", "_")
+    return kinds.Option(name, TEXT, f"becomes {variable}: {help}", variable=variable, no_flag=f"set {variable}")
+
+
+# Inputs that set a variable of the environment.
+VARIABLES = (
+    _variable("openai-api-key"),
+    _variable("openai-base-url", "address of any server with the OpenAI API"),
+    *(_variable(f"{vendor}-api-key") for vendor in ("anthropic", "azure-openai", "google", "mistral")),
+    _variable(
+        "cache-secret",
+        "a secret of at least 32 characters that signs cached replies instead of the keys; needed with short-lived tokens",
+        "GRADEGATE_CACHE_SECRET",
+    ),
+)
+RUN_OPTIONS = kinds.options(Settings)
+ACTION_OPTIONS = kinds.options(ActionSettings)
+OPTIONS = (*RUN_OPTIONS, *VARIABLES, *ACTION_OPTIONS)

@@ -1,0 +1,292 @@
+"""Which commit is checked out, and its files: the objects of git, read without git and without the configuration of a repository.
+
+The name of an object is the hash of what it holds, so that whoever knows the name of a commit knows every file in it, whatever
+else lies in the folder, and however it came there. The program ``git`` is not asked: a repository can configure what that starts.
+
+When a workflow runs with secrets and anybody can start it, only files of the commit that the workflow runs at are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.plain_files import regular
+from gradegate.security.environment import Environment, event_shown
+
+LARGEST = 32 * 1024 * 1024  # bytes of a loose commit or tree; a tree of 100,000 files has four million
+MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
+SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def commit_of(folder: Path, environment: Environment) -> str:
+    """$GITHUB_SHA, else the commit that HEAD of the repository around the folder names, else an empty string."""
+    if SHA.fullmatch(environment.commit):
+        return environment.commit
+    root = repository_of(folder)
+    return head_of(root) if root else ""
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The nearest folder upwards that holds a ``.git``, or None."""
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
+
+
+def brought(path: Path) -> bool:
+    """Whether what is checked out brought a folder, anything in it, or a link on the way to it; what git cannot say it did.
+
+    The index lists what is checked out: https://git-scm.com/docs/index-format
+    """
+    if (root := repository_of(path.parent)) is None:
+        return False
+    from dulwich.index import Index
+
+    try:
+        listed = frozenset(Index(folders_of(root)[0] / "index"))  # nothing where there is none
+    except Exception:  # what the library raises on damaged bytes has no end
+        return True
+    places = {path, path.resolve(), *path.parents} - {root, *root.parents}
+    names = [os.fsencode(place.relative_to(root)) for place in places if place.is_relative_to(root)]
+    inside = tuple(os.fsencode(it.relative_to(root)) + b"/" for it in (path, path.resolve()) if it.is_relative_to(root))
+    return not listed.isdisjoint(names) or any(name.startswith(inside) for name in listed)
+
+
+def head_of(root: Path) -> str:
+    """The commit that is checked out in a work tree, an empty string when its files do not say.
+
+    Format: https://git-scm.com/docs/gitrepository-layout (HEAD, refs, packed-refs; a linked work tree has a file `.git`).
+    """
+    try:
+        git, common = folders_of(root)
+        head = _text(git / "HEAD").strip()
+        name = head.removeprefix("ref:").strip()
+        names = [] if SHA.fullmatch(head) else [place for place in (git / name, common / name) if place.is_file()]
+        if names:
+            head = _text(names[0]).strip()
+        elif not SHA.fullmatch(head):
+            packed = _text(common / "packed-refs", MOST_REFS).splitlines() if (common / "packed-refs").is_file() else []
+            head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    except (OSError, ValueError):
+        return ""
+    return head if SHA.fullmatch(head) else ""
+
+
+def folders_of(root: Path) -> tuple[Path, Path]:
+    """The folder of a work tree's HEAD, and the one with what several work trees share. Raises OSError and ValueError."""
+    git = root / ".git"
+    if git.is_file():
+        git = root / _text(git).removeprefix("gitdir:").strip()
+    shared = git / "commondir"
+    return git, git / _text(shared).strip() if shared.is_file() else git
+
+
+def _text(path: Path, most: int = MOST_NAME) -> str:
+    """A small plain file; what would block or never end is none. Raises OSError and ValueError."""
+    with regular(path, most, links=True) as file:
+        return file.read(most).decode()
+
+
+def object_name(kind: str, content: bytes, length: int) -> str:
+    """The name that git gives to an object; ``length`` is that of the repository's names: 40 (SHA-1) or 64 (SHA-256)."""
+    digest = hashlib.sha256() if length == 64 else hashlib.sha1(usedforsecurity=False)
+    digest.update(b"%s %d\0" % (kind.encode(), len(content)))
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def read_object(folder: Path, name: str, kind: str) -> bytes:
+    """The content of an object in the folder ``objects`` of a repository. Raises LookupError when it cannot be had."""
+    from dulwich.object_format import SHA1, SHA256
+    from dulwich.object_store import DiskObjectStore
+    from dulwich.objects import ObjectID
+
+    form = SHA256 if len(name) == 64 else SHA1
+    store = DiskObjectStore(folder, object_format=form, loose_object_size_limit=LARGEST)
+    try:
+        content = store.get_raw(ObjectID(name.encode()))[1]
+    except Exception:  # as above: whatever it is, the object cannot be had
+        content = None  # the exception is let go of, because it holds on to files
+    store.close()
+    if content is None or object_name(kind, content, len(name)) != name:
+        raise LookupError(name)
+    return content
+
+
+# --- the files of a commit -------------------------------------------------------------------------------------------
+
+FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
+MOST_LINKS = 40  # on the way to one file, as in Linux
+CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
+WHERE = "docs/github-events.md says why"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vouched:
+    """The files of a commit, by whose name every one of them is checked."""
+
+    root: Path
+    objects: Path  # of git, where it keeps the content of commits
+    commit: str
+    event: str
+    trees: dict[str, dict[bytes, tuple[bytes, str]]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def around(cls, config: Path, environment: Environment) -> Vouched:
+        """The commit that the workflow runs at, in the repository of a config. Raises ConfigError if that one is not checked out."""
+        commit = environment.commit
+        what = f"{environment.event_shown} can run with secrets for anybody"
+        if not SHA.fullmatch(commit):
+            raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
+        root = repository_of(config.resolve().parent)
+        if root is None:
+            raise ConfigError.at(f"{what}, and there is no git repository around `{config.name}`", None, f"{CURE}; {WHERE}")
+        workspace = repository_of(Path(environment.workspace or root).resolve())
+        for folder in (root, workspace or root):
+            if (head := head_of(folder)) != commit:
+                found = f"at {head}" if head else "at an unknown commit"
+                raise ConfigError.at(f"{what}, and the checkout is {found}, not at {commit}", None, f"{CURE}; {WHERE}")
+        return cls(root, folders_of(root)[1] / "objects", commit, environment.event)
+
+    def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
+        """Raises ConfigError unless the commit has this content at this path, through the same links."""
+        if object_name("blob", content, len(self.commit)) != self.find(path, shown, origin):
+            raise self._refusal(f"`{shown}` is not as it is in", origin)
+
+    def find(self, path: Path, shown: str, origin: Origin | None) -> str:
+        """The name of the content that the commit has at a path, as it is written. Raises ConfigError."""
+        try:
+            top = next((parent for parent in reversed(path.parents) if parent.resolve() == self.root), self.root)
+            steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
+            while steps:
+                if (step := steps.pop()) == "..":
+                    at.pop()
+                    continue
+                at.append(step)
+                mode, name = self._entry(at)
+                if not self._is(self.root.joinpath(*at), mode, name):
+                    raise LookupError(step)
+                if mode == LINK:
+                    links += 1
+                    steps += reversed(Path(self.root.joinpath(*at).readlink()).parts)
+                    at.pop()
+                if links > MOST_LINKS:
+                    raise LookupError(step)
+            mode, name = self._entry(at)
+            if not mode.startswith(FILE):
+                raise LookupError(path)
+        except (LookupError, ValueError, OSError) as e:
+            raise self._refusal(f"`{shown}` cannot be found in", origin) from e
+        return name
+
+    def all_of(self, folder: Path, matches: Iterable[Path], origin: Origin | None = None) -> None:
+        """Raises ConfigError unless a pattern matches in a folder what it would match in the commit, no less and no more."""
+        try:
+            at = folder.resolve().relative_to(self.root).parts
+            gone = next(self._gone(at, self._entry(at)[1]), None)
+        except (LookupError, ValueError, OSError) as e:
+            raise self._refusal(f"the folder `{folder.name}` cannot be found in", origin) from e
+        if gone is not None:
+            raise self._refusal(f"`{gone.relative_to(self.root)}` is missing, or no longer what it is in", origin)
+        for match in matches:
+            if match.is_file():
+                self.find(match, match.name, origin)
+
+    def holds(self, at: Sequence[str]) -> bool:
+        """Whether the commit has anything at these steps below its root. Raises ValueError, OSError and LookupError."""
+        try:
+            self._entry(at)
+        except KeyError:
+            return False
+        except NotADirectoryError:  # a link or a file in the place of a folder
+            pass
+        return True
+
+    def files(self, at: Sequence[str] = ()) -> Iterator[str]:
+        """Every path of the commit below these steps, from the root; those of a submodule are not known.
+
+        Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
+        """
+        try:
+            left = [(tuple(at), *self._entry(at))]
+        except (KeyError, NotADirectoryError):
+            return
+        while left:
+            path, mode, name = left.pop()
+            if mode == FOLDER:
+                left += (((*path, os.fsdecode(entry)), *found) for entry, found in reversed(self._tree(name).items()))
+            else:
+                yield "/".join(path)
+
+    def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
+        why = f"{what} the commit {self.commit}, and nothing else is read at {event_shown(self.event)}"
+        return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
+
+    def _gone(self, at: tuple[str, ...], tree: str) -> Iterator[Path]:
+        """What the commit has below a folder, and the checkout has not."""
+        for entry, (mode, name) in self._tree(tree).items():
+            below = (*at, os.fsdecode(entry))
+            if not self._is(self.root.joinpath(*below), mode, name):
+                yield self.root.joinpath(*below)
+            elif mode == FOLDER:
+                yield from self._gone(below, name)
+
+    def _is(self, place: Path, mode: bytes, name: str) -> bool:
+        """Whether a place holds what its mode says; of a link also whether it leads where it led."""
+        if place.is_symlink():
+            target = os.readlink(os.fsencode(place))  # noqa: PTH115  # a Path would drop "./"
+            return mode == LINK and object_name("blob", target, len(self.commit)) == name
+        return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
+
+    def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
+        """The mode and the name of what the commit has at these steps.
+
+        Raises KeyError where it has nothing there, NotADirectoryError where a link or a file is on the way, and LookupError.
+        """
+        mode, name = self._tree(self.commit)[b""]
+        for part in at:
+            if mode != FOLDER:
+                raise NotADirectoryError(part)
+            mode, name = self._tree(name)[os.fsencode(part)]
+        return mode, name
+
+    def _tree(self, name: str) -> dict[bytes, tuple[bytes, str]]:
+        """The entries of a tree; of the commit the one that is its tree."""
+        if name not in self.trees and name == self.commit:
+            first = read_object(self.objects, name, "commit").partition(b"\n")[0]
+            self.trees[name] = {b"": (FOLDER, first.removeprefix(b"tree ").decode())}
+        elif name not in self.trees:
+            tree, place, entries = read_object(self.objects, name, "tree"), 0, dict[bytes, tuple[bytes, str]]()
+            while place < len(tree):
+                end = tree.index(b"\0", place)
+                mode, _, entry = tree[place:end].partition(b" ")
+                place = end + 1 + len(name) // 2
+                entries[entry] = (mode, tree[end + 1 : place].hex())
+            self.trees[name] = entries
+        return self.trees[name]
+
+
+def ways(path: Path) -> Iterator[Path]:
+    """The folders, links and the file that an absolute path leads through, whether they are there or not.
+
+    Raises ValueError where links lead in a circle.
+    """
+    at, steps, links = Path(path.anchor), list(reversed(path.parts[1:])), 0
+    while steps:
+        step = steps.pop()
+        if step == "..":
+            at = at.parent
+            continue
+        at /= step
+        yield at
+        if at.is_symlink():
+            links += 1
+            if links > MOST_LINKS:
+                raise ValueError(f"{path} leads in a circle")
+            target = at.readlink()
+            steps += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            at = Path(target.anchor) if target.is_absolute() else at.parent

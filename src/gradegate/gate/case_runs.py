@@ -1,0 +1,182 @@
+"""The runs of a case: what they mean for a rule, how many are made next, and the case as one row. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gradegate.core.suite import CaseRuns, Rule, Runs, Select
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, WORST, standing
+from gradegate.results.grades import Counterpart, Grade, Outcome, Row, counted, open_in_case, open_in_grade, runs_of, takes
+from gradegate.structs import replace
+
+PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+
+
+def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
+    """What a case comes to by its first runs, None as long as further ones decide."""
+    made = outcomes[: runs.of]
+    left, passed, failed, most = runs.of - len(made), made.count(PASS), made.count(FAIL), runs.of - runs.passes
+    if passed >= runs.passes:
+        return PASS
+    if failed > most:
+        return FAIL
+    return ERROR if passed + left < runs.passes and failed + left <= most else None
+
+
+def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
+    """What a rule asks of the runs of a case; without a rule, what the case as a whole is held to."""
+    if rule is None or needs.own:
+        return needs.whole
+    runs = rule.runs or Runs(needs.plain, needs.plain)
+    return replace(runs, of=runs.of or needs.plain)
+
+
+def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> int:
+    """How many more runs of a case are made at once, with those that there are, so that it is settled for all that look at it.
+
+    Of as many, each is needed whatever the others say.
+    """
+    most = 0
+    for rule in (None, *rules):
+        runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
+        if len(outcomes) == len(rows) and not verdict(runs, outcomes):
+            made = outcomes[: runs.of]
+            to_pass, to_fail = runs.passes - made.count(PASS), runs.of - runs.passes + 1 - made.count(FAIL)
+            most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
+    return most
+
+
+def _is_whole(rule: Rule | None, row: Row) -> bool:
+    """Whether a rule looks at all that counts in a case, so that the outcome of its row says it."""
+    return rule is None or rule.every_case or (rule.blocking and rule.select == Select() and row.suite == rule.suite and row.counts)
+
+
+def _selected(rule: Rule | None, row: Row) -> list[Grade]:
+    if _is_whole(rule, row):
+        return [grade for grade in row.grades if grade.counts] or [grade for grade in row.grades if not grade.inner]
+    return [grade for grade in row.grades if rule and takes(rule, row, grade)]
+
+
+def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
+    """What one run is to a rule; None where the rule does not look at it."""
+    row = _counting(row)
+    if rule is None or (counted(rule, row) if rule.every_case else row.grades and _is_whole(rule, row)):
+        return row.outcome
+    outcomes = {grade.outcome for grade in _selected(rule, row)} if not rule.every_case else set()
+    return next((it for it in (FAIL, ERROR, PASS) if it in outcomes), None)
+
+
+def _counting(row: Row) -> Row:
+    """A run of a case as it is without a quarantine: that is for the case, which no rule looks at then."""
+    if not (row.needs and any(grade.quarantine for grade in row.grades)):
+        return row
+    return replace(row, grades=tuple(replace(grade, quarantine="") for grade in row.grades))
+
+
+def _is_forgiven(row: Row) -> bool:
+    bad = [grade for grade in row.grades if grade.outcome is not PASS and not grade.inner and grade.assertion.counts]
+    return all(grade.quarantine for grade in bad) and any(grade.quarantine for grade in row.grades)
+
+
+# --- a case as one row ----------------------------------------------------------------------------------------
+
+
+def as_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, the runs of a case as the one that a rule sees; what it does not look at is left out."""
+    for case in runs_of(rows):
+        if case[0].needs is None:
+            yield from case
+        elif row := whole(rule, case):
+            yield row
+
+
+def held_runs(rule: Rule, cases: Iterable[Row]) -> str:
+    """Say what passing takes, of cases with runs that are all held to the same."""
+    held = {of_rule(rule, row.needs) if row.needs else None for row in cases}
+    (runs,) = held if len(held) == 1 else (None,)
+    return f"at least {runs.passes} of {runs.of} runs" if runs else ""
+
+
+def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
+    """The runs of a case as one row with one grade, as a rule sees it; None where the rule does not look at it."""
+    assert rows[0].needs is not None
+    runs = of_rule(rule, rows[0].needs)
+    forgiven = [*map(_is_forgiven, rows[: runs.of])]
+    rows = [*map(_counting, rows[: runs.of])]
+    outcomes = [it for row in rows if (it := outcome_of(rule, row))]
+    if len(outcomes) < len(rows):
+        return None
+    end = verdict(runs, outcomes) or ERROR
+    telling = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is end] or rows
+    why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
+    if rule and rule.blocking and end is not PASS and why and all(why):
+        return None  # of a test in quarantine
+    row = replace(telling[0], outcome=end, threshold=None, verdict=end, runs=len(rows), of=runs.of)
+    row = replace(row, passed=outcomes.count(PASS), needed=runs.passes)
+    row = replace(row, reason=row.ran)
+    selected = [grade for one in telling for grade in _selected(rule, one)]
+    decisive = [grade for grade in selected if grade.outcome is end] or selected
+    if not decisive:
+        return row
+    bases = {grade.base.outcome if grade.base else ERROR for grade in _selected(rule, row)}
+    base = row.base if _is_whole(rule, row) else None if ERROR in bases else FAIL if FAIL in bases else PASS
+    compared = any(grade.status or grade.base for grade in selected) or row.base is not None
+    first = decisive[0]
+    grade = replace(
+        first,
+        assertion=replace(first.assertion, is_set=False),
+        outcome=end,
+        score=None,
+        reason=row.ran if end is not ERROR or first.outcome is not ERROR else f"{row.ran}; the first error: {first.reason}",
+        votes=(),
+        confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
+        undone=any(grade.undone for grade in decisive),
+        unheard=all(grade.unheard for grade in decisive) and FAIL not in outcomes,  # no failure may hide behind an error
+        inner=False,
+        status=_status(rule, end, base, telling) if compared else "",
+        base=Counterpart(base, base) if base else None,
+    )
+    return replace(row, grades=(grade,))
+
+
+def stated(rows: Sequence[Row]) -> list[Row]:
+    """The rows of a job, those of a case with runs with what these come to."""
+    case = whole(None, rows) if rows[0].needs else None
+    if case is None:
+        return [*rows]
+    said = {name: getattr(case, name) for name in ("verdict", "runs", "of", "passed", "needed")}
+    return [replace(row, **said) for row in rows]
+
+
+def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequence[Row]) -> str:
+    """What a case is beside the base: verdicts are compared; of one that passed there the failing runs say whether it still does."""
+    if end is not FAIL:
+        return UNDECIDED if end is ERROR else FIXED if base is FAIL else OK
+    if base is FAIL:
+        return PRE_EXISTING
+    found = {standing(row, _selected(rule, row)) for row in telling}
+    if base is PASS:
+        return next((kind for kind in WORST if kind in found), NEW_FAILURE)
+    return OPEN if OPEN in found else NEW_FAILURE
+
+
+# --- what is open ---------------------------------------------------------------------------------------------
+
+Run = tuple[int, Row, frozenset[int]]  # the number of its row, the row, and the positions of its open grades
+
+
+def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
+    """The open grades of all failing runs of a case that has not passed, as numbers of rows and positions; none where it fails anyway."""
+    needs = case[0][1].needs
+    assert needs is not None
+    runs, best = of_rule(rule, needs), list[Outcome]()
+    places: list[tuple[int, int]] = []
+    for number, row, open_ in case[: runs.of]:
+        outcome, found = outcome_of(rule, row) or ERROR, list[int]()
+        if outcome is FAIL and _is_whole(rule, row):
+            found = open_in_case(row, open_)
+        elif outcome is FAIL:
+            failing = [place for place, grade in enumerate(row.grades) if grade.outcome is FAIL and takes(rule, row, grade)]
+            each = [open_in_grade(row.grades, place, open_) for place in failing]
+            found = sorted({place for inner in each for place in inner}) if all(each) else []
+        places += ((number, position) for position in found)
+        best.append(PASS if found else outcome)
+    return [] if verdict(runs, best) is FAIL else places

@@ -1,0 +1,236 @@
+"""Decides: rules over grades, errors apart, blocked over inconclusive over advisory. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import asdict
+
+from gradegate.core.numbers import exact, many
+from gradegate.core.suite import Note, Policy, Rule
+from gradegate.gate.calibration import ruled
+from gradegate.gate.case_runs import as_cases, outcome_of, whole
+from gradegate.gate.reasks.ballot import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
+from gradegate.gate.reasks.needs import Opened, parts_of, units
+from gradegate.gate.regressions import Case, with_base
+from gradegate.gate.rules import apply, count, spared
+from gradegate.results.accounts import GUARD, NO_CHANGES, GateChanges, done, guarded
+from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.results.grades import (
+    NO_POWER,
+    Decision,
+    GateOutcome,
+    Outcome,
+    Row,
+    RuleResult,
+    RunResult,
+    counted,
+    left_open,
+    runs_of,
+    takes,
+)
+from gradegate.structs import replace
+
+
+def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
+    """The places of the rows with a failure that a blocking rule is missed for; all else that fails only advises.
+
+    A rule that only looks at the base is missed for new failures, and any other for whatever it selects. What failed once
+    and was not asked to its end is no reason: the rule is missed without it.
+    """
+    places: set[int] = set()
+    for result in rules:
+        if result.rule.blocking and result.outcome is Outcome.FAIL:
+            own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
+            for part in parts_of(result.rule):
+                # A rule of several keys may be missed by what it asks of the run itself, or not by that.
+                if part.beside_base or apply(part, [row for _, row in own]).outcome is Outcome.FAIL:
+                    places |= {*_counted_against(part, own)}
+    return frozenset(places)
+
+
+def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[int]:
+    places = {id(row): place for place, row in rows}
+    for case in runs_of(row for _, row in rows):
+        row, place, open_ = case[0], places[id(case[0])], left_open(case[0])
+        if row.needs:
+            opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
+            if any(outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)):
+                yield from (places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL)
+            continue
+        if rule.beside_base:
+            grades = tuple(grade for position, grade in enumerate(row.grades) if position not in open_ and takes(rule, row, grade))
+            blames = any(grade.outcome is Outcome.FAIL for grade in grades) and Case(row, grades).standing == NEW_FAILURE
+        else:
+            blames = any(outcome is Outcome.FAIL and not positions for outcome, positions, _ in units(rule, Opened(row, open_)))
+        if blames:
+            yield place
+
+
+class _Errors(NamedTuple):
+    """What the ERRORs that count come to under the policies: "", "inconclusive" or "block", and how that is said."""
+
+    effect: str
+    said: str
+    setup: bool
+
+
+class _Error(NamedTuple):
+    """An ERROR that decides. ``held``: something came that may be a failure, or the run itself left it: no policy ignores it."""
+
+    reason: str
+    held: bool
+
+
+def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
+    """The ERRORs of all suites, each under the policy of its own."""
+    setup = any(grade.outcome is Outcome.ERROR and grade.setup for row in run.rows for grade in row.grades)
+    by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
+    blocking = [result for result in rules if result.rule.blocking]
+    effects, found = set[str](), list[_Error]()
+    for suite, policy in by_suite.items():
+        rows: list[Row] = []
+        for case in runs_of(row for row in run.rows if row.suite == suite):
+            # The runs of a case as a rule sees them: as one with an error, where there is one.
+            views = [row for result in blocking if (row := whole(result.rule, case))] if case[0].needs else []
+            rows += [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case
+        effect, deciding = policy.errors, list(_found(run, rows, blocking))
+        if effect == "ignore":
+            counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
+            looked_at = sum(any(takes(result.rule, *pair) for result in blocking) for pair in counting)
+            silent = sum(bool(row.error) and not row.grades for row in rows)
+            held = [error for error in deciding if error.held]
+            few = len(deciding) <= exact(policy.errors_up_to) * (looked_at + silent)
+            effect, deciding = ("", deciding) if few and not held else ("inconclusive", held if few else deciding)
+        effects |= {effect} if deciding else set()
+        found += deciding
+    if not found:
+        return _Errors("", "", setup)
+    first, more = found[0].reason, len(found) > 1
+    what, _, how = first.partition(": ")
+    said = f"{many(len(found), 'error')}{'; the first' * more}: {first}"
+    if what in (CONTRADICTION, DISAGREEMENT, DOUBT, RETURN) and all(error.reason.startswith(f"{what}: ") for error in found):
+        said = f"{what} on {many(len(found), 'case')} ({'the first: ' * more}{how})"
+    return _Errors(next((effect for effect in ("block", "inconclusive") if effect in effects), ""), said, setup)
+
+
+def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
+    """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted."""
+    for row in rows:
+        errors = [it for it in row.grades if it.counts and it.outcome is Outcome.ERROR]
+        # Where the error leaves the whole case undecided, what fails in it is in no count.
+        hides = row.outcome is Outcome.ERROR and any(it.counts and it.outcome is Outcome.FAIL for it in row.grades)
+        usage = run.target_usage if row.error else run.grader_usage
+        for grade in errors:
+            looking = [result for result in blocking if takes(result.rule, row, grade)]
+            # Where nothing looks at it, it is advice, unless no model that was asked is there at all.
+            absent = (grade.unheard or grade.withheld) and not (usage.calls or usage.cached)
+            if not (is_contradicted(grade) and all(result.bears for result in looking)) if looking else absent:
+                yield _Error(grade.reason, held=not grade.unheard or hides)
+        whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
+        if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
+            yield _Error(row.reason, held=True)
+    yield from (_Error(row.error, row.undone or row.withheld) for row in rows if row.error and not row.grades)
+
+
+def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
+    """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
+    rules = (*_applied(run, policies), *([_guard(changes)] if changes.found and changes.block else ()))
+    errors = _errors(run, policies, rules)
+    outcome, reason = _outcome(run, rules, errors, changes)
+    if run.made.only and outcome is GateOutcome.PASS:  # a part never passes for the whole
+        outcome = GateOutcome.ADVISORY
+    return Decision(
+        outcome=outcome,
+        reason=reason,
+        rules=rules,
+        run=run,
+        grades=count(grade.outcome for row in run.rows for grade in row.grades),
+        cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
+        setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
+        changes=changes,
+        blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
+    )
+
+
+def withheld(decision: Decision, changes: GateChanges) -> Decision:
+    """A decision about a run that did not take place, with what the pull request does to its gate: that takes no key to block."""
+    decision = replace(decision, changes=changes)
+    if not (changes.found and changes.block):
+        return decision
+    guard = _guard(changes)
+    if changes.approved:
+        return replace(decision, rules=(guard,))
+    said = replace(decision.run, notes=(Note(f"Not run: {decision.reason}"), *decision.run.notes))
+    return replace(decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said)
+
+
+def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]:
+    """The rules of all suites; that every case passes says nothing about a suite in which nothing counts."""
+    powers = iter(run.powers)
+    for policy, rule in ((one, rule) for one in policies for rule in one.rules):
+        power = asdict(next(powers, NO_POWER))
+        suite_rows = [row for row in run.rows if row.suite == rule.suite]
+        if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
+
+            def result(rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.confirm == "answers") -> RuleResult:
+                return with_base(apply(rule, rows), rows, run.baseline, answers)
+
+            yield replace(ruled(result(suite_rows), suite_rows, run.sentinels, result), **power)
+
+
+def _guard(changes: GateChanges) -> RuleResult:
+    """The rule that is missed when a pull request changes its own gate and nobody approved that."""
+    if changes.approved:
+        return RuleResult(Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}")
+    return RuleResult(Rule(GUARD), Outcome.FAIL, guarded(changes))
+
+
+def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges) -> tuple[GateOutcome, str]:
+    blocking = [rule for rule in rules if rule.rule.blocking]
+    failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
+    if failed:
+        return GateOutcome.BLOCKED, _named(failed) + spared(run, missed=True)
+    if errors.effect == "block":
+        return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
+    if run.interrupted:
+        return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
+    if run.incomplete:
+        return GateOutcome.INCONCLUSIVE, f"parts of the run are missing or damaged: {run.incomplete}"
+    if errors.effect:
+        return GateOutcome.INCONCLUSIVE, errors.said
+    undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
+    if undecided:
+        return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
+    suites = dict.fromkeys(row.suite for row in run.rows)
+    graded = {row.suite for row in run.rows if any(grade.outcome is not Outcome.ERROR for grade in row.grades)}
+    if not graded:
+        return GateOutcome.INCONCLUSIVE, "nothing could be graded"
+    if len(graded) < len(suites):
+        first = next(suite for suite in suites if suite not in graded)
+        return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
+    if changes.weakened and not changes.approved:
+        return GateOutcome.ADVISORY, done(changes)
+    advisory = [rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS]
+    if advisory:
+        return GateOutcome.ADVISORY, _named(advisory)
+    # Grades that failed and that no rule looks at, or could not be told and that no rule that blocks does.
+    short = ((row, it) for row in run.rows for it in row.grades if it.outcome is not Outcome.PASS and not it.inner)
+    looked_at = [result.rule for result in rules]
+    findings = sum(
+        not it.counts or not any(rule.blocking or it.outcome is Outcome.FAIL for rule in looked_at if takes(rule, row, it))
+        for row, it in short
+    )
+    if findings:
+        return GateOutcome.ADVISORY, many(findings, "advisory finding")
+    new = [rule for rule in blocking if rule.new_failures or rule.within_noise]
+    if new:
+        return GateOutcome.ADVISORY, _named(new)
+    if not blocking:
+        return GateOutcome.ADVISORY, "everything passed, but nothing can block: every assertion is advisory"
+    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
+
+
+def _named(results: Iterable[RuleResult]) -> str:
+    """The reasons of rules, by their names; that every case passes needs none."""
+    named = ((result.rule.name if not result.rule.every_case else "", result.reason) for result in results)
+    return "; ".join(": ".join(filter(None, pair)) for pair in named)

@@ -1,0 +1,187 @@
+"""One rule of a gate over the grades that it selects. Pure."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from gradegate.assertions.grading.conclusion import strangeness
+from gradegate.core.numbers import many, mean, percent, percents, reached, scores
+from gradegate.core.suite import Rule
+from gradegate.gate.case_runs import as_cases, held_runs, of_rule
+from gradegate.gate.reasks.ballot import fails
+from gradegate.gate.statistics import Interval, wilson
+from gradegate.results.earlier_run import PRE_EXISTING, standing
+from gradegate.results.grades import Counts, Grade, Outcome, Row, RuleResult, RunResult, counted, parts, takes, unconfirmed
+from gradegate.structs import replace
+
+
+class AskedAgain:
+    """What re-asks found in the cases or grades that a rule counts: the outcome of each, and the grades that it is made of."""
+
+    def __init__(self, counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> None:
+        self.confirmed = self.overturned = 0  # of what is counted; of the grades
+        self.evidence = ""  # of the last grade that fails for certain, where its history decided
+        for outcome, grades in counted:
+            self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+            self.overturned += sum(grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades)
+            for grade in grades:
+                if grade.confirmed and grade.history and grade.history.before:
+                    self.evidence = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
+
+    def of_cases(self, failed: int, graded: int) -> str:
+        """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
+        how = ""
+        if failed == 1 and self.confirmed:
+            how = f": {self.evidence}" if self.evidence else ", and failed again when re-asked"
+        elif failed and self.confirmed:
+            each = ", and each failed" if self.confirmed == failed else f"; {self.confirmed:,} of these failed"
+            how = f"{each} again when re-asked"
+        outcome = f"{failed:,} of {many(graded, 'case')} failed{how}" if failed else f"{graded:,} of {many(graded, 'case')} passed"
+        return outcome + overturned(self.overturned, self.confirmed)
+
+    def said(self, failed: int) -> str:
+        """The same of a rule's failures, after how it was met or missed."""
+        some = (
+            f"{self.confirmed:,} of {failed:,} failures were"
+            if self.confirmed < failed
+            else f"{'each' if failed > 1 else 'the'} failure was"
+        )
+        confirmed = f"; {some} re-asked and confirmed" if self.confirmed else ""
+        return confirmed + overturned(self.overturned, self.confirmed)
+
+
+def overturned(number: int, confirmed: int = 0) -> str:
+    """`` (4 more failures were overturned)``, beside so many that were confirmed."""
+    more, how = ("more ", "") if confirmed else ("", " by re-asks")
+    return f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})" if number else ""
+
+
+def spared(run: RunResult, missed: bool) -> str:
+    """How many cases failed once and were not asked again; an empty string where none did."""
+    named = run.confirm is not None and run.confirm.pre_existing > 0  # old ones, by the rules that look at the base
+    number = sum(unconfirmed(row) and not (named and standing(row) == PRE_EXISTING) for row in as_cases(None, run.rows))
+    if not number:
+        return ""
+    if not missed:
+        return f"; {many(number, 'failure')} not re-asked"
+    verb, them = ("was", "it") if number == 1 else ("were", "them")
+    return f"; {many(number, 'case')} failed once and {verb} not re-asked, because the rule is missed without {them}"
+
+
+def left_undone(number: int) -> str:
+    """Say ``5 more were not finished``: a budget or a signal ended the run first."""
+    return f"{number:,} more {'was' if number == 1 else 'were'} not finished and might meet the rule"
+
+
+def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    """The rule over the rows of its suite."""
+    if not rule.judges:
+        return RuleResult(rule, Outcome.PASS, "")
+    cases = [*as_cases(rule, rows)]
+    if rule.every_case:
+        return _every_case(rule, [row for row in cases if counted(rule, row)])
+    places = [(row, place) for row in cases for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    counts = count(row.grades[place].outcome for row, place in places)
+    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)  # the scores of all runs count
+    grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
+    strange = next(filter(None, map(strangeness, grades)), "")
+    average = _average(rule, grades)
+    misses, measured = _measured(rule, counts, average)
+    if counts.pass_rate is None:
+        outcome, reason = Outcome.ERROR, "nothing that the rule selects could be graded"
+    elif too_few := _too_few(rule, counts):
+        outcome, reason = Outcome.ERROR, too_few
+    elif rule.min_score is not None and strange:
+        outcome, reason = Outcome.ERROR, strange
+    elif misses:
+        undone = sum(grade.undone for grade in grades)
+        best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
+        outcome, reason = Outcome.FAIL, "; ".join(misses)
+        if undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]:  # it is met with a PASS for all of these
+            graded = counts.passed + counts.failed
+            outcome, reason = Outcome.ERROR, f"{reason} so far, of {graded:,} graded; {left_undone(undone)}"
+    else:
+        outcome, reason = by_counts(rule, counts), "; ".join(measured)
+    if outcome is not Outcome.ERROR:
+        held = held_runs(rule, cases)
+        again = AskedAgain((row.grades[place].outcome, parts(row.grades, place)) for row, place in places)
+        reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
+    score = None if average is None else float(average)
+    interval = _interval(rule, counts) or (None, None)
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
+
+
+def by_counts(rule: Rule, counts: Counts) -> Outcome:
+    """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
+    graded = counts.passed + counts.failed
+    if not graded or _too_few(rule, counts):
+        return Outcome.ERROR
+    if rule.min_pass_rate is None and not rule.every_case:
+        return Outcome.PASS
+    least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
+    interval = _interval(rule, counts)
+    if interval is None:
+        return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
+    if interval.high < least:
+        return Outcome.FAIL
+    return Outcome.PASS if interval.low >= least else Outcome.ERROR
+
+
+def _too_few(rule: Rule, counts: Counts) -> str:
+    graded, least = counts.passed + counts.failed, rule.min_cases or 0
+    return f"only {graded:,} of at least {many(least, rule.counts)} graded" if graded < least else ""
+
+
+def _interval(rule: Rule, counts: Counts) -> Interval | None:
+    """Where the pass rate of all cases lies, of which these are a sample; None for a rule that does not ask."""
+    return None if rule.confidence is None else wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
+
+
+def count(outcomes: Iterable[Outcome]) -> Counts:
+    """How many of each."""
+    found = list(outcomes)
+    return Counts(*map(found.count, (Outcome.PASS, Outcome.FAIL, Outcome.ERROR)))
+
+
+def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -> Fraction | None:
+    """The mean score, by metric the mean of the metrics' means; None where nothing has one. ``undone``: the score of what is."""
+    by_metric: dict[str, list[float]] = {}
+    for grade in grades:
+        score = undone if grade.undone else grade.score
+        if score is not None:
+            name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
+            by_metric.setdefault(name, []).append(score)
+    return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
+
+
+def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    counts = count(row.outcome for row in rows)
+    graded = counts.passed + counts.failed
+    if not graded:
+        outcome, reason = Outcome.ERROR, "no case could be graded"
+    else:
+        outcome = Outcome.FAIL if counts.failed else Outcome.PASS
+        again, held = AskedAgain((row.outcome, row.grades) for row in rows), held_runs(rule, rows)
+        reason = again.of_cases(counts.failed, graded)
+        if held:
+            reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
+            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(counts.failed)
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
+
+
+def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[list[str], list[str]]:
+    """The keys that the rule is missed by, and all that it measures, in words."""
+    missed, measured = [], []
+    if rule.min_pass_rate is not None:
+        rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
+        outcome, within = by_counts(rule, counts), ""
+        if interval := _interval(rule, counts):
+            low, high = (percent(share, 2) for share in interval)
+            told = ": inconclusive" if outcome is Outcome.ERROR else ""
+            within = f"{told} ({low} to {high} with {percent(rule.confidence or 0.0)} confidence)"
+        missed += [f"pass rate {rate} is below {least}{within}"] * (outcome is Outcome.FAIL)
+        measured.append(f"pass rate {rate}, at least {least}{within}")
+    if rule.min_score is not None and average is not None:
+        score, least = scores(float(average), rule.min_score, rule.scale)
+        missed += [] if reached(average, rule.min_score) else [f"mean score {score} is below {least}"]
+        measured.append(f"mean score {score}, at least {least}")
+    return missed, measured

@@ -1,0 +1,113 @@
+"""The files by which a step talks to the runner, its outputs and its summary; and what it leaves when it ends before it can publish."""
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from gradegate.errors import ConfigError, Terminated
+from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
+from gradegate.reports.format.markdown import fence
+from gradegate.results.grades import GateOutcome
+from gradegate.security.environment import sealing
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct
+
+SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
+# What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
+SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
+# A pipe without a reader is refused, and not waited for.
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+NAME = re.compile(r"[a-z][a-z0-9-]*")
+MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
+_LONGEST = 1000  # characters of an error
+
+
+def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The values that a later step can use without harm, and the names of the others."""
+    unsafe = [name for name, value in values.items() if not SAFE.fullmatch(value)]
+    return {name: value for name, value in values.items() if name not in unsafe}, unsafe
+
+
+def outputs_text(values: Mapping[str, str], token: str = "") -> str:
+    """Outputs in the runner's format. Raises ValueError for a bad name or a value that holds the delimiter."""
+    delimiter = f"gradegate_{token or secrets.token_hex(16)}"
+    for name, value in values.items():
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of an output")
+        if delimiter in value:
+            raise ValueError(f"the output {name!r} holds the delimiter")
+    return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
+
+
+def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """Append to ``$GITHUB_OUTPUT``. Returns why not, or an empty string."""
+    try:
+        return _append(environ, "GITHUB_OUTPUT", outputs_text(values).encode("utf-8", "replace"))
+    except ValueError as e:
+        return str(e)
+
+
+def append_summary(environ: Mapping[str, str], text: str) -> str:
+    """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
+    content = text.encode("utf-8", "replace")
+    if not content.endswith(b"\n"):
+        content += b"\n"
+    return _append(environ, "GITHUB_STEP_SUMMARY", content, SUMMARY_LIMIT)
+
+
+def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: int | None = None) -> str:
+    path = environ.get(variable, "")
+    if not path:
+        return f"{variable} is not set"
+    try:
+        with os.fdopen(os.open(path, _APPENDING, 0o666), "ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            if limit is not None and size + len(content) > limit:
+                return f"it would be {size + len(content)} bytes and GitHub takes {limit}"
+            # Write all or nothing: a record that is cut off makes the runner fail the step, whatever the verdict.
+            left = memoryview(content)
+            try:
+                while left:
+                    written = file.write(left)
+                    if not written:
+                        raise OSError(errno.EAGAIN, "it takes no more")
+                    left = left[written:]
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(size)
+                raise
+    except OSError as e:
+        return f"{path}: {e.strerror or e}"
+    return ""
+
+
+class Ending(Struct):
+    """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
+
+    environ: Mapping[str, str]
+    settled: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Leave what is known of the end; nothing that fails here hides the error."""
+        if error is None or self.settled:
+            return
+        # Outcome, exit code and words for an error, as the command exits with.
+        if isinstance(error, ConfigError):
+            outcome, code, said = MISTAKEN, MISTAKE, str(error)
+        elif isinstance(error, KeyboardInterrupt):
+            stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before any model was asked."
+        else:
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
+        write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
+        hide = sealing(self.environ)
+        text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"
+        append_summary(self.environ, text)

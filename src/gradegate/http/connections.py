@@ -1,0 +1,186 @@
+"""One HTTP request over pooled connections; the only module that leans on undocumented parts of requests and urllib3.
+
+These parts are: that a ``PoolManager`` takes its pools from ``pool_classes_by_scheme`` and a pool its connections from
+``ConnectionCls``; that an ``HTTPAdapter`` makes its managers in ``init_poolmanager`` and ``proxy_manager_for``; that a
+connection sends head and body through its own ``send``, keeps its socket in ``sock``, and connects in ``connect``; that
+an adapter does in ``send`` what ``_route`` does once for requests that are alike; that a response says in
+``length_remaining`` whether it was read to its end. ``tests/http/test_adapter.py`` checks each.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema
+from requests.utils import get_environ_proxies
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from gradegate.errors import ProviderError, Trouble
+from gradegate.http import budget
+from gradegate.http.exchange import Ask, Response, unpacked
+from gradegate.security.hosts import Address, literal
+
+CONNECT_SECONDS = 10.0
+_FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
+_NO_PLACE = (InvalidURL, InvalidSchema, MissingSchema, urllib3.exceptions.LocationValueError)
+_UNSENDABLE = (*_NO_PLACE, InvalidHeader, urllib3.exceptions.InvalidHeader, UnicodeError)
+_ONCE = urllib3.Retry(0, read=False)  # as requests asks: the client tries again itself
+POOLS = 32  # of connections, each to one host
+# Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
+Look = Callable[[str, "Address | None"], None]
+
+
+class _Route(NamedTuple):
+    """Where requests that are alike but for their bodies go, over which connections, and under which headers."""
+
+    pool: Any
+    method: str
+    target: str  # as the first line of a request has it
+    headers: Mapping[str, str]
+
+
+class Connections:
+    """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
+
+    def __init__(self, size: int, environ: Mapping[str, str], look: Look) -> None:
+        self._session = requests.Session()
+        self._session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, Adapter(look, pool_maxsize=size, pool_connections=POOLS))
+        self._routes: dict[tuple[Any, ...], _Route] = {}
+        self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
+
+    def send(self, ask: Ask, seconds: float) -> Response:
+        """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, or MALFORMED when it is too long."""
+        try:
+            return self._send(ask, seconds)
+        except _UNSENDABLE as e:
+            raise ProviderError(f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP) from e
+        except _FOREIGN as e:
+            error: BaseException = e  # the plainest words in the chain: `Connection refused` and not three class names
+            while (inner := error.__cause__ or error.__context__) is not None:
+                error = inner
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
+
+    def _send(self, ask: Ask, seconds: float) -> Response:
+        started = time.monotonic()
+        route, content = self._route(ask), ask.content or b""
+        sized = bool(content) or route.method not in ("GET", "HEAD")
+        headers = {**route.headers, "Content-Length": str(len(content))} if sized else route.headers
+        # Straight to the pool: no cookies, no redirects, no .netrc, and half the work a call.
+        response = route.pool.urlopen(
+            route.method,
+            route.target,
+            content or None,
+            headers,
+            retries=_ONCE,
+            redirect=False,
+            assert_same_host=False,
+            timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds),
+            preload_content=False,
+            decode_content=False,
+        )
+        try:
+            # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
+            parts, left = [], ask.most + 1
+            while left and (part := response.read(left, decode_content=False)):
+                parts.append(part)
+                left -= len(part) if response.length_remaining != 0 else left
+            packed = b"".join(parts)
+        finally:
+            response.release_conn() if response.length_remaining == 0 else response.close()
+        lower = {name.lower(): response.headers[name] for name in response.headers}
+        try:
+            content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
+        except ValueError as e:
+            raise ProviderError(f"{ask.host} sent a reply that cannot be unpacked: {e}", Trouble.MALFORMED) from e
+        if len(content) > ask.most:
+            raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED)
+        return Response(response.status, lower, content, ask.host, time.monotonic() - started)
+
+    def _route(self, ask: Ask) -> _Route:
+        """As requests finds it for a request, which takes a third of a call and is the same for most."""
+        kind = ask.method, ask.url, *ask.headers.items()
+        if route := self._routes.get(kind):
+            return route
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
+        request = requests.Request(ask.method, ask.url, headers=headers).prepare()
+        adapter: Any = self._session.get_adapter(ask.url)
+        proxies = get_environ_proxies(ask.url)
+        pool = adapter.get_connection_with_tls_context(request, self._verify, proxies)
+        adapter.cert_verify(pool, request.url, self._verify, None)
+        fixed = {name: text for name, text in request.headers.items() if name.lower() != "content-length"}
+        route = _Route(pool, str(request.method), adapter.request_url(request, proxies), fixed)
+        if len(self._routes) >= POOLS:  # as many as there are pools, so that no route leads to one that made room for others
+            self._routes.clear()
+        self._routes[kind] = route
+        return route
+
+
+class _Watched:
+    """Tells the call of this thread which connection it uses, from the first packet on.
+
+    Head and body leave in one packet: each system call hands the interpreter to another thread and has to get it back.
+    """
+
+    _held: list[bytes] | None = None
+    look: Look
+
+    def connect(self) -> Any:
+        self._tell()
+        super().connect()  # type: ignore[misc]
+        try:
+            self.look(self.host, literal(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
+        except ProviderError:
+            self.close()  # type: ignore[attr-defined]
+            raise
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        self._tell()
+        self._held = []
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            held, self._held = b"".join(self._held), None
+        self.send(held)
+        self._tell()
+
+    def send(self, content: Any) -> Any:
+        if self._held is not None and isinstance(content, bytes):
+            self._held.append(content)
+        else:
+            super().send(content)  # type: ignore[misc]
+
+    def _tell(self) -> None:
+        if call := budget.current():
+            call.uses(self)
+
+
+class Adapter(HTTPAdapter):
+    """Hands out connections that can be watched, with a proxy and without."""
+
+    def __init__(self, look: Look, **kwargs: Any) -> None:
+        # Pools of connections that tell ``look`` where they lead before anything is sent.
+        own = {"look": staticmethod(look)}
+        plain, secure = type("Plain", (_Watched, HTTPConnection), own), type("Secure", (_Watched, HTTPSConnection), own)
+        self._pools = {
+            "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
+        }
+        super().__init__(**kwargs)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """As requests makes it, with our pools."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        """As requests makes it, with our pools."""
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager

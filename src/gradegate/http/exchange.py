@@ -1,0 +1,70 @@
+"""What is sent over HTTP, and what came back."""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.documents import strict
+from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct
+
+
+class Ask(Struct, frozen=True):
+    """One request; ``host`` as messages show it."""
+
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str]
+    content: bytes | None
+    most: int = MAX_BODY  # bytes that the response may have
+
+
+class Response(Struct, frozen=True):
+    """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    host: str
+    seconds: float = 0.0
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ProviderError."""
+        try:
+            if self.body.count(b",") > MAX_BODY_VALUES:
+                what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
+                raise ProviderError(what, Trouble.MALFORMED)
+            return strict(self.body)
+        except (ValueError, RecursionError) as e:
+            start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
+            raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED) from e
+
+
+def unpacked(body: bytes, encoding: str, most: int) -> bytes:
+    """At most so many bytes of a body, whole. Raises ValueError when it is cut, or packed in a way not asked for."""
+    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
+        if name in ("gzip", "x-gzip", "deflate"):
+            body = _inflated(body, name == "deflate", most)
+        elif name not in ("", "identity"):
+            raise ValueError(f"its encoding is {excerpt(name, 40)!r}")
+    return body
+
+
+def _inflated(body: bytes, plain: bool, most: int) -> bytes:
+    """``plain`` (deflate) is with a zlib header as RFC 9110 has it, or without as some servers send it."""
+    if not body:
+        return b""  # as of HEAD and 204
+    parts: list[bytes] = []
+    while body and sum(map(len, parts)) < most:  # a gzip body may have several members
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS)
+        try:
+            parts.append(unpacker.decompress(body, most - sum(map(len, parts))))
+        except zlib.error as e:
+            raise ValueError("it is broken") from e
+        if not unpacker.eof and not unpacker.unconsumed_tail:
+            raise ValueError("it ends too early")
+        body = unpacker.unused_data
+    return b"".join(parts)

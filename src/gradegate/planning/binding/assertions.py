@@ -1,0 +1,269 @@
+"""Binds assertions: types to graders with their options, checked and filled in, and sets to their members."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Binding, Bound, BoundSet
+from gradegate.assertions.grading.evaluator import GRADERS, Grader
+from gradegate.assertions.judge import rubric
+from gradegate.assertions.judge.form import number
+from gradegate.core.conversation import Turn
+from gradegate.core.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
+from gradegate.core.validation import wrong
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.planning.binding import tool_files as toolfiles
+from gradegate.planning.binding.grader_options import is_shared, option_names
+from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.unknown_types import SET, unknown
+from gradegate.planning.checks import scripts
+from gradegate.providers.api.provider import Provider, split_id
+from gradegate.registry import suggest
+from gradegate.results.grades import Asserted
+from gradegate.sandbox.repository_code import INSTEAD, check
+from gradegate.structs import Struct, replace
+from gradegate.templating.script import ScriptError, mentions, of_transform, shown
+from gradegate.templating.template import TemplateError, is_template, render, render_values
+
+BROUGHT = frozenset({"context", "retrieval_context"})
+
+
+class Subject(Struct, frozen=True):
+    """What assertions are bound for: the options, the variables and the conversation of a case."""
+
+    options: CaseOptions
+    variables: Mapping[str, Any]
+    turns: tuple[Turn, ...] = ()
+    brought: frozenset[str] = frozenset()  # variables that an answer may bring where the test has none
+    about: Mapping[str, Any] = {}  # what the test says of itself
+
+
+def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
+    """Raises ConfigError with every mistake of the assertion."""
+    if spec.type.removeprefix("not-") == SET:
+        return _set(binder, spec, subject)
+    return _one(binder, spec, subject)
+
+
+def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
+    kind = GRADERS.find(spec.type.removeprefix("not-"))
+    if kind is None:
+        raise unknown(spec)
+    if spec.members:
+        raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+    if kind.written.runs_code:
+        check(f"`{spec.type}`", spec.origin, INSTEAD)
+    spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
+    if kind.asks.tools:
+        config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
+        spec = replace(spec, config=config)
+    errors: list[ConfigError] = []
+    models: Mapping[str, Provider] = {}
+    prompts, again = rubric.NO_RUBRIC, NEVER_AGAIN
+    try:
+        again = binder.again(kind, spec)
+        models = binder.models(kind, spec, subject.options)
+        prompts = _rubric(kind, spec, subject.options)
+    except ConfigError as e:
+        errors.append(e)
+    try:
+        if kind.scoring.share:
+            check_share(f"`{spec.type}`", spec.threshold, spec.origin)
+        if spec.transform:
+            if kind.compares:
+                cure = "write it into `options` of the test"
+                raise ConfigError.at(f"`{spec.type}` compares unchanged answers: it takes no `transform`", spec.origin, cure)
+            scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
+    except ConfigError as e:
+        errors.append(e)
+    try:
+        options = dict(_options(kind, spec, subject))
+        grader = _grader(kind, options, spec, subject)
+    except ConfigError as e:
+        raise ConfigError.join([e, *errors]) from e
+    if errors:
+        raise ConfigError.join(errors)
+    asserted = Asserted(
+        type=spec.type,
+        value=None if spec.value is None else shown(options["value"]),  # filled in
+        weight=spec.weight,
+        metric=_metric(spec, subject.variables),
+        blocking=spec.blocking,
+        config=spec.config,
+        model_slug=spec.model_slug,
+        origin=spec.origin,
+    )
+    return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only)
+
+
+def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
+    if not spec.members:
+        raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
+    for name in [name for name, written in (("value", spec.value is not None), ("transform", spec.transform)) if written]:
+        raise ConfigError.at(f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own")
+    if spec.score_only:
+        cure = "leave `threshold` out, so that all members must pass, or write it into the members"
+        raise ConfigError.at(f"`{spec.type}` cannot have `threshold: none`", spec.origin, cure)
+    check_share(f"`{spec.type}`", spec.threshold, spec.origin)
+    for member in spec.members:
+        base = member.type.removeprefix("not-")
+        kind = GRADERS.find(base)
+        if base == SET or (kind is not None and kind.compares):
+            raise ConfigError.at(f"`{member.type}` cannot be in an assert-set", member.origin, "move it out")
+    members = []
+    for member in spec.members:  # asked again as the set says, where it says nothing itself
+        opinions = member.second_opinions or spec.second_opinions
+        own = replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+        members.append(_one(binder, own, subject))
+    asserted = Asserted(
+        type=spec.type,
+        weight=spec.weight,
+        metric=_metric(spec, subject.variables),
+        # A set blocks as far as its members do: where none of them counts, nothing in it could block.
+        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        is_set=True,
+        origin=spec.origin,
+    )
+    return BoundSet(asserted, tuple(members), spec.threshold)
+
+
+def check_share(name: str, limit: object, origin: Origin) -> None:
+    """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError, for a 50 with the 0.5 to write."""
+    if isinstance(limit, int | float) and not 0 <= limit <= 1:
+        cure = f"write {limit / 100:g}" if 10 <= limit <= 100 else "write a share such as 0.5"
+        raise ConfigError.at(f"the threshold of {name} must be from 0 to 1, not {limit:g}", origin, cure)
+
+
+# --- a grader and its options ---------------------------------------------------------------------------------
+
+
+def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, subject: Subject) -> Grader:
+    try:
+        grader = kind(**options)
+    except ValidationError as e:
+        # One for each option: of the branches of a union that were tried, the last is said.
+        by_option = {}
+        for detail in e.errors(include_url=False):
+            steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
+            by_option[".".join(steps) or "value"] = detail
+        raise ConfigError(*(_option_mistake(name, detail, spec) for name, detail in by_option.items())) from e
+    brought = {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
+    lacking = grader.needs({**brought, **subject.variables} if brought else subject.variables)
+    if lacking:
+        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
+    lacking = grader.needs_turns(subject.turns, subject.variables)
+    if lacking:
+        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "without it there is nothing to judge by")
+    return grader
+
+
+def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
+    names = option_names(kind)
+    settings = subject.options.settings.items()
+    yield from ((name, value) for name, value in settings if name in names and is_shared(name))
+    if kind.written.own_config:
+        yield "config", spec.config
+        if mentions(spec.value or "", "test"):
+            yield "test", subject.about
+    for name, value in spec.config.items() if not kind.written.own_config else ():
+        if name not in names or name in ("value", "threshold"):
+            near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
+            raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
+        yield name, value
+    if spec.context_transform:
+        if "context_transform" not in names:
+            raise ConfigError.at(f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it")
+        yield "context_transform", spec.context_transform
+    if spec.threshold is not None and "threshold" in names:
+        yield "threshold", spec.threshold
+    if spec.value is not None:
+        yield "value", _value(kind, names, spec, subject)
+    elif kind.written.value_or_prompt and not (spec.rubric_prompt or subject.options.rubric_prompt):
+        raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
+
+
+def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
+    """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
+    value = spec.value
+    if value is None or "value" in option_names(kind):
+        return spec
+    if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)):
+        return spec
+    idle.append(Idle(f"value of {spec.type}", spec.origin))
+    return replace(spec, value=None)
+
+
+def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
+    if "value" not in names:
+        limit = number(str(spec.value)) if spec.threshold is None else None
+        cure = "remove it; a limit is `threshold`" if limit is None else f"write `threshold: {limit:g}` in its place"
+        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
+    value = spec.value
+    if type(value) is str or not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
+        try:
+            value = render_values(value, subject.variables)
+        except TemplateError as e:
+            what = f"the value of `{spec.type}` cannot be filled in: {e}"
+            raise ConfigError.at(what, spec.origin, "correct the template") from e
+    parts = value if isinstance(value, list) and value else [value]
+    empty = any(not part.strip() if isinstance(part, str) else part in ([], {}) for part in parts)
+    if empty and (spec.value != "" or not kind.written.empty_value):
+        what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if value != spec.value else "")
+        raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
+    return value
+
+
+def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
+    written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
+    shared = spec.rubric_prompt is None and kind.asks.skips_shared_prompt and not isinstance(written, Mapping)
+    if "text" not in kind.asks.models or shared:
+        return rubric.NO_RUBRIC
+    try:
+        return rubric.parse(written, kind.asks.steps)
+    except ValueError as e:
+        raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
+
+
+def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
+    if not is_template(spec.metric):
+        return spec.metric
+    try:
+        return render(spec.metric, variables)
+    except TemplateError as e:
+        raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
+
+
+def _lifted(spec: Assertion) -> Assertion:
+    """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
+    config = dict(spec.config)
+    written, model = config.pop("threshold", spec.threshold), config.pop("model", None)
+    if written is None and "threshold" in spec.config:
+        raise ConfigError.at(f"`{spec.type}`: `threshold` is empty", spec.origin, "write a number, or `none`")
+    none = spec.score_only or (spec.threshold is None and str(written).lower() == "none" and "threshold" in spec.config)
+    threshold = None if none else written if spec.threshold is None else spec.threshold
+    if not isinstance(model, str | None):
+        raise ConfigError.at(f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`")
+    graders = spec.graders
+    if model and not graders:
+        named = model if split_id(model) else f"openai:chat:{model}"
+        graders = {"*": ProviderSpec(named, origin=spec.origin)}
+    if config.get("strict_mode") is True and not none:
+        threshold = 1.0
+    return replace(spec, config=config, threshold=threshold, graders=graders, score_only=none, blocking=spec.blocking and not none)
+
+
+def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
+    name = "contextTransform" if name == "context_transform" else name
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, ScriptError):
+        code = spec.context_transform if name == "contextTransform" else spec.value
+        what = f"`{spec.type}`" if name == "value" else f"`{name}` of `{spec.type}`"
+        return scripts.mistake(error, code, what, spec.origin)
+    if detail["type"] in ("missing", "missing_argument"):
+        return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
+    if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
+    what, cure = wrong(detail)
+    return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)

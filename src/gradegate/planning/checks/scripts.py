@@ -1,0 +1,71 @@
+"""Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID
+
+from gradegate.core.suite import Case, Code, Suite
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.planning.identity import Ordinals, digest
+from gradegate.structs import replace
+from gradegate.templating.script import Function, Script, ScriptError, of_transform
+
+
+def check(read: Callable[[Code], Script | Function], code: Code, what: str, origin: Origin) -> None:
+    """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
+    if not code:
+        return
+    try:
+        read(code)
+    except ScriptError as e:
+        raise ConfigError(mistake(e, code, what, origin)) from e
+
+
+def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistake:
+    """What is wrong with a script: at its line in its file, or at the place in the config with the line of the snippet."""
+    if isinstance(code, Mapping):
+        return Mistake(f"{what}: {error.what}", Origin(code["file"], error.line), error.cure)
+    return Mistake(f"{what}: {error}", origin, error.cure)
+
+
+def check_case(case: Case) -> None:
+    """Raises ConfigError with the mistakes in the scripts of a test that are not those of an assertion."""
+    errors = []
+    for code, what in ((case.options.transform, "`transform`"), (case.scoring, "`assertScoringFunction`")):
+        try:
+            check(of_transform, code, what, case.origin)
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+
+
+def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
+    """The suite with what each ``transformVars`` makes of the variables of its test, and the mistakes of those that fail."""
+    if not any(case.options.transform_vars for case in suite.cases):
+        return suite, []
+    cases, mistakes = [], list[Mistake]()
+    seen = Ordinals()
+    for case in suite.cases:
+        try:
+            # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
+            asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
+            uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4) if case.options.transform_vars else ""
+            cases.append(_with_made_vars(case, str(uuid)) if uuid else case)
+        except ConfigError as e:
+            cases.append(case)
+            mistakes += e.mistakes
+    return replace(suite, cases=tuple(cases)), mistakes
+
+
+def _with_made_vars(case: Case, uuid: str) -> Case:
+    code = case.options.transform_vars
+    try:
+        given: dict[str, Any] = dict(case.vars)
+        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given, "uuid": uuid}).value
+    except ScriptError as e:
+        raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
+    if not isinstance(made, Mapping):
+        raise ConfigError.at("`transformVars` gives no object", case.origin, "return `{...vars, name: value}`")
+    return replace(case, vars={**case.vars, **made})

@@ -1,0 +1,260 @@
+"""What a plan checks, as small values that can be compared with another checkout: texts become digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from itertools import islice
+from typing import NamedTuple
+
+from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Binding, Bound
+from gradegate.config.load import Located
+from gradegate.core.suite import NOWHERE, Code, Held, Policy, Runs
+from gradegate.errors import Origin
+from gradegate.files.documents import to_json
+from gradegate.planning.identity import digest, terms
+from gradegate.planning.plan import Job, Plan
+from gradegate.providers.api.provider import Provider
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Likened, Struct, replace
+from gradegate.templating.script import reads
+from gradegate.templating.template import show
+
+RECORDED = "recorded"  # the source of an answer that the config brings
+NO_PROMPT = -1
+_NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys are worth a name
+_Written = tuple[Code, bool]  # with whether a snippet is Python
+
+
+class ModelTerms(Likened, frozen=True, eq=False):
+    """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
+
+    beside = ("origin",)
+    id: str
+    name: str
+    host: str
+    source: str
+    options: tuple[tuple[str, bytes], ...]
+    origin: Origin = NOWHERE
+
+
+class GradeTerms(Held, Likened, frozen=True, eq=False):
+    """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
+
+    beside = ("mode", "asked_again", "origin")
+    type: str
+    value: bytes
+    options: bytes
+    rubric: bytes
+    metric: str
+    limit: float | None
+    weight: float
+    blocking: bool
+    most: bool = False  # its limit is one from above
+    free: bool = False  # `threshold: none`: held to no limit
+    models: tuple[tuple[str, ModelTerms], ...] = ()
+    confirm: str = ""  # how its failures are asked again, where the assertion says so itself
+    mode: str = "off"  # the same, whoever says so
+    opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
+    asked_again: tuple[ModelTerms, ...] = ()  # the same, whoever names them
+    members: tuple[GradeTerms, ...] = ()
+    origin: Origin = NOWHERE
+
+
+class CaseInput(NamedTuple):
+    """What is asked, apart from the prompt: digests of the variables, in order, and of the user's turns."""
+
+    variables: tuple[bytes, ...]
+    turns: bytes
+
+
+# What an answer depends on beside its question and its assertions, as a finding names it where it is another one.
+APART = (
+    "its `prefix`, `suffix`, `transform` or scoring function changed",
+    "the conversation before it changed",
+    "what it is compared with, or how, changed",
+    "the target or prompt settings that its code reads changed",
+)
+
+
+class AnswerTerms(Likened, frozen=True, eq=False):
+    """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
+
+    beside = ("description", "name", "origin")
+    question: CaseInput
+    target: int
+    prompt: int
+    recorded: bytes  # a digest of the answer that the config brings, empty where the target is asked
+    apart: tuple[bytes, ...]  # a digest for each of ``APART``
+    runs: Runs  # each repetition of a case without `runs` must pass
+    threshold: float | None
+    grades: tuple[GradeTerms, ...]
+    quarantine: date | None = None
+    description: str = ""
+    name: str = ""  # the description, or the start of the variables
+    origin: Origin = NOWHERE
+
+
+class GateSnapshot(Struct, frozen=True):
+    """What one config checks."""
+
+    file: str
+    digest: str  # of the file
+    policies: tuple[Policy, ...]
+    env: Mapping[str, bytes]  # digests of its own variables
+    apart: Mapping[str, bytes]  # digests of what steers a run apart from its tests, by their keys
+    prompts: tuple[str, ...]  # labels
+    targets: tuple[ModelTerms, ...]
+    answers: Iterable[AnswerTerms]  # read once
+
+
+def snapshots(plan: Plan, suites: Sequence[Located]) -> list[GateSnapshot]:
+    """Those of each config of a plan; a config that is named twice is one with the jobs of both."""
+    jobs: dict[str, list[Job]] = {}
+    for job in plan.jobs:
+        jobs.setdefault(job.suite, []).append(job)
+    by_file: dict[str, list[Located]] = {}
+    for located in suites:
+        by_file.setdefault(located.suite.file, []).append(located)
+    return [_snapshot(located, jobs.get(file, [])) for file, located in by_file.items()]
+
+
+def _snapshot(located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
+    reader, suite = _Reader(jobs), located[0].suite
+    asked = {id(job.prompt) for job in jobs}
+    written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
+    places = {id(prompt): number for number, prompt in enumerate(written)}  # a recorded answer may be to no prompt
+    models = {id(job.target): job.target for job in jobs}
+    targets = {key: number for number, key in enumerate(models)}
+    return GateSnapshot(
+        file=suite.file,
+        digest=located[0].digest,
+        policies=tuple(suite.suite.policy for suite in located),
+        env={name: digest(text) for name, text in suite.env.literals.items()},
+        apart={"evaluateOptions.timeoutMs": digest(suite.timeout), "derivedMetrics": digest([[it.name, it.value] for it in suite.derived])},
+        prompts=tuple(prompt.label for prompt in written),
+        targets=tuple(map(reader.model, models.values())),
+        answers=(reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT)) for job in jobs),
+    )
+
+
+class _Reader:
+    """Reads jobs; what answers to one case share is read once."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        # Of each case whose answers are compared: what takes part, since it decides which answer is the best.
+        parts: dict[int, list[bytes]] = {}
+        for job in jobs:
+            if any(binding.compares for binding in job.assertions):
+                others = [it.asserted for it in job.assertions if not it.compares]
+                beside = [[it.type, it.value, it.weight, it.metric] for it in others]
+                parts.setdefault(job.number, []).append(digest([job.target.id, job.target.name, beside]))
+        self._rivals = {number: digest(sorted(it.hex() for it in part)) for number, part in parts.items()}
+        self._talks: dict[tuple[str, ...], bytes] = {}  # all that was asked in a conversation so far
+        self._models: dict[int, ModelTerms] = {}
+        self._last: tuple[object, tuple[GradeTerms, ...]] = (None, ())
+        self._asked: tuple[object, object, CaseInput] = (None, None, CaseInput((), b""))
+
+    def answer(self, job: Job, target: int, prompt: int) -> AnswerTerms:
+        case = job.case
+        around = [case.options.prefix, case.options.suffix, case.options.transform, case.scoring]
+        said = [turn for turn in case.turns if turn.role == "assistant"]
+        recorded = digest([case.output, said]) if case.recorded else b""
+        asked, before = self._question(job), b""
+        if job.talk is not None:
+            before = self._talks.get(job.talk, b"")
+            self._talks[job.talk] = digest([before, asked.variables, asked.turns, recorded, job.stores])
+        if self._last[0] is not job.assertions:
+            self._last = (job.assertions, tuple(map(self._grade, job.assertions)))
+        texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in islice(job.vars.items(), 3))
+        return AnswerTerms(
+            question=asked,
+            target=target,
+            prompt=prompt,
+            recorded=recorded,
+            apart=(digest(around) if any(around) else b"", before, self._rivals.get(job.number, b""), _seen(job)),
+            runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
+            threshold=case.threshold,
+            grades=self._last[1],
+            quarantine=case.quarantine.until if case.quarantine else None,
+            description=case.description,
+            name=case.description or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
+            origin=case.origin,
+        )
+
+    def _question(self, job: Job) -> CaseInput:
+        variables, turns, question = self._asked
+        if variables is not job.vars or turns is not job.case.turns:
+            asked = [turn for turn in job.case.turns if turn.role != "assistant"]
+            # A number is the text that prompts show: tests may move to a table, which knows no numbers.
+            numbers = {name for name, value in job.vars.items() if isinstance(value, int | float) and abs(value) < 1e15}
+            shown = ((name, show(value) if name in numbers else value) for name, value in job.vars.items())
+            question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
+            self._asked = (job.vars, job.case.turns, question)
+        return question
+
+    def _grade(self, binding: Binding) -> GradeTerms:
+        held, asserted = terms(binding), binding.asserted
+        bound = binding if isinstance(binding, Bound) else None
+        again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
+        asked_again = tuple(map(self._grading, again.opinions))
+        return GradeTerms(
+            type=held.type,
+            value=b"" if held.value is None else digest(held.value),
+            options=digest([held.options, held.transforms]),
+            rubric=digest(held.rubric) if held.rubric else b"",
+            metric=asserted.metric,
+            limit=None if isinstance(held.limit, str) else held.limit,
+            weight=held.weight,
+            blocking=asserted.blocking,
+            most=bound is not None and bound.grader.scoring.most,
+            free=isinstance(held.limit, str),
+            models=tuple((need, self._grading(model)) for need, model in models),
+            confirm=again.mode if again.own else "",
+            mode=again.mode,
+            opinions=asked_again if again.own_opinions else (),
+            asked_again=asked_again,
+            # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
+            members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
+            origin=asserted.origin,
+        )
+
+    def model(self, provider: Provider) -> ModelTerms:
+        if known := self._models.get(id(provider)):
+            return known
+        spec, options = provider.spec, dict[str, bytes]()
+        if spec is None:
+            return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
+        for name, value in spec.config.items():
+            nested = name in _NESTED and isinstance(value, Mapping)
+            options |= {f"{name}.{key}": digest(item) for key, item in value.items()} if nested else {name: digest(value)}
+        options |= {f"env.{name}": digest(text) for name, text in spec.env.items()}
+        options |= {name: digest(it) for name, it in (("transform", spec.transform), ("its file", provider.opened)) if it}
+        made = ModelTerms(spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin)
+        self._models[id(provider)] = made
+        return made
+
+    def _grading(self, provider: Provider) -> ModelTerms:
+        """A model that grades: of one that is code of the repository, the code decides; that of a target is what is tested."""
+        model = self.model(provider)
+        code = (("its code", digest(provider.code)),) if provider.code else ()
+        return replace(model, options=tuple(sorted((*model.options, *code)))) if code else model
+
+
+def _seen(job: Job) -> bytes:
+    """A digest of what code of the config reads of the target and the prompt, which may change without the code."""
+    spec = job.target.spec
+    shaping = [(code, False) for code in (spec.transform if spec else "", job.case.options.transform)]
+    judging: list[_Written] = []
+    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        judging.append((bound.transform, False))
+        if bound.grader.written.own_config:  # code, which is told the situation
+            judging.append((getattr(bound.grader, "value", ""), bound.grader.written.runs_code))
+    found = ["target", job.target.name] if _any(judging, "provider") else []
+    found += ["prompt", job.text] if _any([*judging, *shaping], "prompt") else []
+    found += ["label", job.prompt.label] if _any(shaping, "prompt") else []
+    return digest(found) if found else b""
+
+
+def _any(codes: Iterable[_Written], name: str) -> bool:
+    return any(code and reads(code, name, python=python) for code, python in codes)

@@ -1,0 +1,253 @@
+"""The Converse shape of Amazon Bedrock, one for the models of all vendors there, and what credentials of AWS sign.
+
+API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, as in the service model of ``botocore``
+1.44. A key of Bedrock is a signed request that stands for the credentials as a bearer token, and is not sent: whoever has them can write
+it. Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package 1.1 makes it;
+signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, version 4. It serves APIs that
+take no such key, too. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from gradegate.core.conversation import Image, Request
+from gradegate.errors import ProviderError, Trouble
+from gradegate.providers.api.chat_api import (
+    TOOL,
+    Form,
+    JsonObject,
+    ModelOutput,
+    Shape,
+    blocks,
+    data_of,
+    members,
+    objects,
+    picked,
+    text_of,
+    total,
+)
+from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.templating import chat_prompt as chat
+
+INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
+_ALIASES = {
+    **dict.fromkeys("max_tokens max_new_tokens max_gen_len maxTokenCount max_completion_tokens".split(), "maxTokens"),
+    **dict.fromkeys("max_tokens_to_sample maxOutputTokens".split(), "maxTokens"),
+    "top_p": "topP",
+    "stop": "stopSequences",
+    "stop_sequences": "stopSequences",
+    "topK": "top_k",
+}
+_GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")  # of Converse, and of single vendors' models
+BESIDE = (
+    "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
+    "serviceTier", "toolConfig",
+)  # fmt: skip
+_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")  # what single vendors' models take
+_GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
+OPTIONS = (
+    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
+    "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
+)  # fmt: skip
+_READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")  # the first leaves out the others
+_OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
+_TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
+
+
+class Converse(Shape):
+    """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
+
+    finished = ("end_turn", "stop_sequence")
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        self._model = model
+        flat = _flat(config)
+        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"  # Nova takes no temperature then
+        thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
+        super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
+        self._reasons = reasons
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """A format, else a tool that the model is made to call, whose input has the shape."""
+        structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
+        spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
+        called = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}
+        return (
+            ({"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}}, "schema"),
+            ({"toolConfig": called}, "tool"),
+        )
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Without the temperature. Raises ProviderError for an image that is only named."""
+        system, rest = _TAKEN.split(request.messages)
+        options = {**self.config, **_flat(request.options)}
+        inference = picked(options, INFERENCE)
+        inference.pop("temperature", None)  # sent where the model takes any
+        if isinstance(inference.get("stopSequences"), str):
+            inference["stopSequences"] = [inference["stopSequences"]]
+        if self._reasons:
+            high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+            inference = {name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")}
+        # What goes to the model as it is, whatever Converse knows of it.
+        more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
+        if options.get("top_k") is not None and "amazon.nova" in self._model:
+            # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+            more["inferenceConfig"] = {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}
+        elif options.get("top_k") is not None:
+            more = {"top_k": options["top_k"], **more}
+        named, version = options.get("guardrailIdentifier"), options.get("guardrailVersion") or "DRAFT"
+        guardrail = {"guardrailIdentifier": str(named), "guardrailVersion": str(version), **picked(options, ("trace",))}
+        return {
+            "messages": [
+                {"role": "assistant" if role == "assistant" else "user", "content": [_block(part) for part in parts]}
+                for role, parts in rest
+            ],
+            **({"system": [_block(part) for part in system]} if system else {}),
+            **({"inferenceConfig": inference} if inference else {}),
+            **({"additionalModelRequestFields": more} if more else {}),
+            **dict(_tools(options)),
+            **({"guardrailConfig": guardrail} if named else {}),
+            **picked(options, BESIDE),
+            **(options.get("passthrough") or {}),
+        }
+
+    def heated(self, heat: JsonObject) -> JsonObject:
+        """Below ``inferenceConfig``."""
+        return {"inferenceConfig": heat} if heat else {}
+
+    def read(self, response: JsonObject) -> ModelOutput:
+        """Text blocks, else tool calls; blocks of reasoning are not an answer. Raises NoOutput."""
+        content = blocks(members(members(response.get("output")).get("message")).get("content"))
+        texts = [block["text"] for block in content if isinstance(block.get("text"), str)]
+        used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
+        calls = [{"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")} for use in used]
+        finish = self.ended(response.get("stopReason"), calls)
+        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them; what went through a cache is apart."""
+        usage = members(response.get("usage"))
+        return total(usage, *_READ), usage.get("outputTokens")
+
+
+def _flat(config: JsonObject) -> dict[str, Any]:
+    """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
+    groups = [config[name] for name in _GROUPS if isinstance(config.get(name), Mapping)]
+    flat: dict[str, Any] = {}
+    for part in ({name: value for name, value in config.items() if name not in _GROUPS}, *groups):
+        flat = {**part, **flat}
+    for alias, name in _ALIASES.items():
+        value = flat.pop(alias, None)
+        if value is not None and flat.get(name) is None:
+            flat[name] = value
+    return flat
+
+
+def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
+    tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
+    # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
+    word, name = str(choice or ""), ""
+    if isinstance(choice, Mapping):
+        inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+        name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
+        word = str(choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), ""))
+    if not tools or word == "none":  # Converse has no word for none
+        return
+    chosen: JsonObject = {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
+    yield "toolConfig", {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})}
+
+
+def _spec(tool: JsonObject) -> JsonObject:
+    """A tool as Converse, OpenAI or Anthropic write it."""
+    if any(name in tool for name in ("toolSpec", "systemTool", "cachePoint")):
+        return tool
+    function = members(tool.get("function")) or tool
+    schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
+    return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
+
+
+def _block(part: Part) -> JsonObject:
+    match part:
+        case Image():
+            return _image(part)
+        case str():
+            return {"text": part}
+        case ToolCall():
+            return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}
+        case ToolResult():
+            return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
+    encoded = chat.image_of(part)  # which may be a data URI in place of the base64 text
+    return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
+
+
+def _image(image: str) -> Mapping[str, Any]:
+    encoded, address = data_of(image), image.strip()
+    if not encoded and not address.startswith("s3://"):
+        raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+    kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
+    source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
+    return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}
+
+
+SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
+_HOST, _SERVICE, _ALGORITHM = "bedrock.amazonaws.com", "bedrock", "AWS4-HMAC-SHA256"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Of a role or a user; ``session`` is the token of temporary ones, empty for others."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    session: str = field(default="", repr=False)
+
+
+def signed_key(credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS) -> str:
+    """The key for a region, from now or another time (UTC) on."""
+    time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    scope = (time[:8], region, _SERVICE, "aws4_request")
+    query = {
+        "Action": "CallWithBearerToken",
+        "X-Amz-Algorithm": _ALGORITHM,
+        "X-Amz-Credential": "/".join((credentials.access_key, *scope)),
+        "X-Amz-Date": time,
+        "X-Amz-Expires": str(seconds),
+        "X-Amz-SignedHeaders": "host",
+        **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
+    }
+    request = ("POST", "/", _written(sorted(query.items())), f"host:{_HOST}", "", "host")
+    url = f"{_HOST}/?{_written(query.items())}&X-Amz-Signature={_signature(credentials, scope, time, request, b'')}&Version=1"
+    return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
+
+
+def signed_headers(credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None) -> dict[str, str]:
+    """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
+    time, place = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ"), urlsplit(url)
+    scope = (time[:8], region, _SERVICE, "aws4_request")
+    own = {"X-Amz-Date": time, **({"X-Amz-Security-Token": credentials.session} if credentials.session else {})}
+    signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
+    request = ("POST", place.path or "/", "", *(f"{name}:{text}" for name, text in signed.items()), "", ";".join(signed))
+    signature = _signature(credentials, scope, time, request, content)
+    account = "/".join((credentials.access_key, *scope))
+    return {**own, "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}"}
+
+
+def _signature(credentials: Credentials, scope: Sequence[str], time: str, request: Sequence[str], content: bytes) -> str:
+    """Of the lines of a canonical request without the last, the hash of its content."""
+    canonical = "\n".join((*request, hashlib.sha256(content).hexdigest()))
+    text = "\n".join((_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
+    key = f"AWS4{credentials.secret_key}".encode()
+    for part in (*scope, text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex()
+
+
+def _written(query: Iterable[tuple[str, str]]) -> str:
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)

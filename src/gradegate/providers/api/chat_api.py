@@ -1,0 +1,218 @@
+"""What chat APIs share apart from where they are: a request body out of a question, and an answer out of a response."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from gradegate.core.conversation import Reply, Request
+from gradegate.errors import ProviderError
+from gradegate.structs import Struct
+
+# What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
+# blank or a capital joins words.
+WORDS = {
+    "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
+    "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
+    "tool_calls": "tool_calls tool_call tool_use function_call",
+    "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii language "
+    "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
+}
+WHOLE = ("", "stop", "tool_calls")  # of answers that came to their end, and of those of which nobody says
+_JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")  # what may stand for the underscore between two words
+
+
+def _plain(word: str) -> str:
+    return _JOINED.sub("_", word.strip()).lower()
+
+
+_MEANT = {_plain(word): meant for meant, words in WORDS.items() for word in words.split()}
+
+
+def ended(word: str) -> str:
+    """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
+    return _MEANT.get(word) or _MEANT.get(_plain(word), word.strip().lower())
+
+
+JsonObject = Mapping[str, Any]
+MOST = 10**15
+TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
+_DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
+
+
+class ModelOutput(Struct, frozen=True):
+    """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
+
+    ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the
+    vendor's own word in lower case for whatever else ended the answer.
+    """
+
+    text: str
+    finish_reason: str = ""
+    refused: bool = False
+    tool_calls: Sequence[JsonObject] = ()
+
+
+# What joins a body to ask for JSON, and what the answer is where the endpoint keeps to it: "schema", JSON of the schema; "tool", the
+# input of our own tool; empty where the schema is not sent.
+Form = tuple[JsonObject, str]
+Send = Callable[[dict[str, Any], str], Reply]
+_PLAIN: Form = ({}, "")
+_SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
+REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
+
+
+class NoOutput(ValueError):
+    """A response without an answer; the message goes on from "the host answered"."""
+
+
+class Shape:
+    """The form of one chat API; ``config`` is the provider's. A shape knows no host, no key and no header.
+
+    ``finished`` are the vendor's words for an answer that has come to its end, in its own spelling: at its ``own`` hosts
+    no other word will do, and there is always one. Elsewhere known words of all vendors do, and none at all.
+
+    ``heats``: the model is thought to take a temperature; where it is not, what the config sets is sent only if it ``insists``. What an
+    endpoint refuses is left out of the request, and that is remembered.
+    """
+
+    finished: ClassVar[tuple[str, ...]] = ("stop",)
+    own = False
+
+    def __init__(self, config: JsonObject, *, heats: bool = True, insists: bool = False) -> None:
+        self.config, self._heats, self._insists = config, heats, insists
+        self._first = 0  # the forms before this one were refused
+
+    def forms(self, schema: JsonObject) -> Sequence[Form]:
+        """What may join a body to ask for JSON of a schema, best first."""
+        return ()
+
+    def ask(self, request: Request, send: Send) -> Reply:
+        """Send the question in the best form that the endpoint takes. Raises what ``send`` raises.
+
+        A form counts as refused only when the same question without it is answered.
+        """
+        body = self.body(request)
+        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))  # the config itself says in which form
+        forms = () if is_set or request.schema is None else self.forms(request.schema)
+        for number, (form, holds) in enumerate((*forms, _PLAIN)):
+            if forms and number < self._first:
+                continue
+            try:
+                reply = self._ask(request, joined(body, form), holds, send)
+                break
+            except ProviderError as e:
+                if e.status not in REFUSALS or number == len(forms):
+                    raise
+        if forms:
+            self._first = max(self._first, number)
+        return reply
+
+    def _ask(self, request: Request, body: JsonObject, holds: str, send: Send) -> Reply:
+        """With ``temperature`` of the request's options, of the config, or 0, until the model says that it takes none."""
+        own = self.config.get("temperature")
+        if not self._heats:
+            return send(joined(self.heated({"temperature": own} if self._insists and own is not None else {}), body), holds)
+        heat = request.options.get("temperature", 0 if own is None else own)
+        try:
+            return send(joined(self.heated({"temperature": heat}), body), holds)
+        except ProviderError as e:
+            if e.status not in REFUSALS or "temperature" not in str(e) or heat == own:
+                raise
+        reply = send(joined(self.heated({}), body), holds)
+        self._heats = False
+        return reply
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, without what names the model where the URL does."""
+        raise NotImplementedError
+
+    def heated(self, heat: JsonObject) -> JsonObject:
+        """Where in a body the temperature goes; ``heat`` has it, or is empty."""
+        return heat
+
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The answer in a response. Raises NoOutput."""
+        raise NotImplementedError
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """The tokens of prompt and answer as a response counts them; None where it does not."""
+        raise NotImplementedError
+
+    def ended(self, word: Any, calls: Any = ()) -> str:
+        """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""
+        end = ended("" if word is None else word if isinstance(word, str) else repr(word))
+        if self.own and end in ("", "stop") and word not in self.finished:
+            return f"unknown ({word})" if end else "absent"
+        return "tool_calls" if calls and end in WHOLE else end
+
+
+def picked(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
+    """The options of a config that go into the request as they are; null means that none is set."""
+    return {name: config[name] for name in names if config.get(name) is not None}
+
+
+def data_of(image: str) -> tuple[str, str] | None:
+    """Media type and base64 text of a data URI; None for a URL."""
+    match = _DATA_URI.fullmatch(image.strip())
+    return (match[1].lower(), "".join(match[2].split())) if match else None
+
+
+def joined(*parts: JsonObject) -> dict[str, Any]:
+    """The parts in one; later ones win, and objects under the same key are joined in turn."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            both = key in whole and isinstance(value, Mapping) and isinstance(whole[key], Mapping)
+            whole[key] = {**whole[key], **value} if both else value
+    return whole
+
+
+def _collide(form: JsonObject, body: JsonObject) -> bool:
+    """Whether both say something of the same: the same key, or the same key of an object that both have."""
+    return any(
+        not (isinstance(value, Mapping) and isinstance(body[key], Mapping)) or not value.keys().isdisjoint(body[key])
+        for key, value in form.items()
+        if key in body
+    )
+
+
+def members(value: Any) -> JsonObject:
+    """A value of a response that should be an object; anything else is an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: Any) -> list[JsonObject]:
+    """The objects of a list of a response; other items are left out."""
+    return [item for item in value if isinstance(item, dict | Mapping)] if isinstance(value, list) else []
+
+
+def blocks(content: Any) -> list[JsonObject]:
+    """The blocks of a message. Raises NoOutput for anything that is not a list of objects."""
+    found = objects(content)
+    if not isinstance(content, list) or len(found) != len(content):
+        raise NoOutput("without content")
+    return found
+
+
+def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> str:
+    """The texts in one, else the tool calls as JSON. Raises NoOutput where an answer came to its end without either."""
+    if not texts and not calls and finish in ("stop", ""):
+        raise NoOutput("without a text")
+    return "".join(texts) or (as_text(calls) if calls else "")
+
+
+def total(usage: JsonObject, *names: str) -> int | None:
+    """The sum of the counts that there are; None for none, and where one is no count."""
+    counts = [usage[name] for name in names if usage.get(name) is not None]
+    return sum(counts) if counts and all(map(is_count, counts)) else None
+
+
+def is_count(tokens: Any) -> bool:
+    """Whether a value is a number of tokens: a whole one from 0, as no answer takes more."""
+    return type(tokens) is int and 0 <= tokens < MOST
+
+
+def as_text(calls: Any) -> str:
+    """Tool calls as JSON text."""
+    return json.dumps(calls, ensure_ascii=False)

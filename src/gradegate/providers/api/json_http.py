@@ -1,0 +1,253 @@
+"""What providers share that speak JSON over HTTP: sending, the vendor's words in an error, tokens and prices."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from gradegate.core.conversation import Request, Usage
+from gradegate.core.numbers import many
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.documents import table
+from gradegate.http.client import RETRIED, Client, Headers, Waits, send
+from gradegate.http.exchange import Response
+from gradegate.providers.api.chat_api import is_count, members, objects
+from gradegate.providers.api.provider import Provider, Setting, secret
+from gradegate.security.redaction import excerpt
+from gradegate.templating import chat_prompt as chat
+
+# The key, the model or the address is wrong: the same answer comes to every call.
+SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
+SETUP_CODES = frozenset({"model_not_found", "invalid_api_key", "model_not_available", "DeploymentNotFound", "API_KEY_INVALID"})
+# The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
+FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+# Of an address: a query, a fragment, `.` and `..` in its path, also written with a percent sign, and what some take for a slash.
+_LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
+# Options of providers: where the API is and who asks, and what it costs.
+ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
+PRICES = ("cost", "inputCost", "outputCost")
+
+
+def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
+    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else.
+
+    Unless it is the ``whole`` address of an application, the provider adds the end of the path: with a query, a fragment or dots
+    in between, its key would go to another API.
+    """
+    url = str(written).strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and parts.hostname and (whole or not _LEADS_ELSEWHERE.search(url))
+    except ValueError:
+        fine = False
+    if not fine:
+        cure = "write the whole address, such as https://host/v1, without a query"
+        raise setting.mistake(f"`{url}` is not an address for `{setting.spec.id}`", cure)
+    return url
+
+
+def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
+    """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
+    config, env = setting.spec.config, setting.env
+    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    if not host and not base:
+        host, base = env.get(host_variable), env.address(*variables)
+    return base_url(setting, f"https://{host}/v1" if host else base or own)
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, without a user name and password."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> None:
+    """Raises ConfigError for a part of an address that is not of its form."""
+    if not re.fullmatch(pattern, text, re.ASCII):
+        raise setting.mistake(f"`{text}` is no {kind} for `{setting.spec.id}`", cure)
+
+
+def need_key(setting: Setting, *names: str) -> str:
+    """The provider's key. Raises ConfigError when there is none."""
+    key = secret(setting, *names)
+    if not key:
+        variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
+        raise setting.keyless("", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable)
+    return key
+
+
+def need_model(setting: Setting, example: str) -> str:
+    """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
+    model = setting.model or str(setting.spec.config.get("model") or "")
+    if not model:
+        raise setting.mistake(f"`{setting.spec.id}` names no model", f"write {example}")
+    return model
+
+
+def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
+    """The ``headers`` of a config: they win over those of the provider."""
+    return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
+
+
+def one_text(request: Request) -> str:
+    """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
+    alone = len(request.messages) == 1
+    if request.prompt and (alone or chat.parse(request.prompt)):
+        return request.prompt
+    said = [{"role": message.role, "content": message.content} for message in request.messages]
+    return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
+
+
+def post(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[dict[str, Any], float]:
+    """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
+    content, seconds = post_any(client, url, headers, body, waits)
+    if not isinstance(content, dict):
+        raise ProviderError(f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED)
+    return content, seconds
+
+
+def post_any(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[Any, float]:
+    """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
+    answer = send(client, url, headers, body, waits)
+    if not 200 <= answer.status < 300:
+        raise refusal(answer)
+    content = answer.json()
+    if isinstance(content, dict) and content.get("error"):  # some gateways answer 200 with an error inside
+        raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
+    return content, answer.seconds
+
+
+def refusal(answer: Response) -> ProviderError:
+    """The error that an answer with an error status means, in the vendor's words."""
+    try:
+        body = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
+    # The codes in an error body: `error.code` of OpenAI and Azure, `error.details[].reason` of Google.
+    error = members(members(body[0] if isinstance(body, list) and body else body).get("error"))
+    reasons = [item.get("reason") for item in objects(error.get("details"))]
+    codes = {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
+    setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
+    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
+    if 300 <= answer.status < 400:
+        setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
+        what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
+    text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
+    said = words(body)
+    other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED  # this very request is not taken: others may be
+    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
+    return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
+
+
+def words(body: Any) -> str:
+    """The message of ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}`` or FastAPI's ``{"detail"}``, or the text itself."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        error = body.get("error") or body
+        if isinstance(error, dict):
+            error = next((error[key] for key in ("message", "detail", "type", "code") if error.get(key)), error)
+        body = error if isinstance(error, str | int) else json.dumps(error, ensure_ascii=False)
+    return excerpt(" ".join(str(body).split()), 500)
+
+
+def part_of(answer: Mapping[str, Any], name: str, host: str) -> str:
+    """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
+        raise ProviderError(f"{host} answered without an id that an address can have")
+    return str(answer[name])
+
+
+def rows(listed: Any, host: str, texts: int) -> list[Any]:
+    """What is listed for so many texts. Raises ProviderError where it is not one for each."""
+    if not isinstance(listed, list) or len(listed) != texts:
+        count = len(listed) if isinstance(listed, list) else 0
+        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
+    return listed
+
+
+def vector(numbers: Any, host: str) -> list[float]:
+    """A list of finite numbers. Raises ProviderError."""
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
+        raise ProviderError(f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED)
+    return [float(part) for part in numbers]
+
+
+def labels(rows: Any, host: str) -> dict[str, float]:
+    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError, also for one with two scores."""
+    pairs = list(rows.items()) if isinstance(rows, dict) else None
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        pairs = [(row.get("label"), row.get("score")) for row in rows]
+    if pairs is None or not all(isinstance(label, str) and is_number(score) for label, score in pairs):
+        raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
+    found = {label: float(score) for label, score in pairs}
+    twice = next((label for label, score in pairs if found[label] != score), None)
+    if twice is not None:
+        raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED)
+    return found
+
+
+def is_number(part: Any) -> bool:
+    """Whether a value is a finite number that a float can hold."""
+    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
+
+
+@cache
+def price(model: str) -> tuple[float, float] | None:
+    """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
+    known = table("providers.api", "prices.yaml")
+    name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
+    read, wrote = map(float, known[name].split()) if name else (0.0, 0.0)
+    return (read / 1e6, wrote / 1e6) if name else None
+
+
+def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
+    """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
+    both = config.get("cost")
+    read, wrote = config.get("inputCost", both), config.get("outputCost", both)
+    return price(model) if read is None or wrote is None else (float(read), float(wrote))
+
+
+def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
+    """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
+    read, wrote = count(prompt), count(completion)
+    known = rates(config, model)
+    if known is None or not is_count(prompt) or not is_count(completion):
+        return Usage(1, read, wrote, 0.0, 1, seconds)
+    return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
+
+
+class Model(Provider):
+    """A model that is asked at ``url`` with ``headers``."""
+
+    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
+        self.name = setting.spec.name
+        self._client, self._config = setting.client, setting.spec.config
+        self.url, self._headers, self._model = url, headers, model
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """From the config or the table; a deployment's name may say nothing."""
+        return rates(self._config, self._priced_as({}))
+
+    def _waits(self, response: Response) -> str:
+        """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
+        return ""
+
+    def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        try:
+            return post(self._client, self.url, self._headers, body, self._waits)
+        except ProviderError as e:
+            if not self.chosen:
+                raise
+            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status) from e
+
+    def _priced_as(self, response: Mapping[str, Any]) -> str:
+        return self._model
+
+
+def count(tokens: Any) -> int:
+    """A number of tokens as a response gives it; 0 for anything that is not one."""
+    return tokens if is_count(tokens) else 0

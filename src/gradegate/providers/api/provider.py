@@ -1,0 +1,202 @@
+"""The contract of a provider: a request in, a reply out, everything that goes wrong as ProviderError."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gradegate.core.conversation import Message, Reply, Request, Usage
+from gradegate.core.suite import Note, ProviderSpec
+from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
+from gradegate.files.paths import is_code
+from gradegate.files.workspace import Workspace
+from gradegate.http.budget import Budget
+from gradegate.http.client import Client
+from gradegate.registry import Registry
+from gradegate.sandbox.program import is_javascript
+from gradegate.security.environment import Environment, Use, is_runners
+from gradegate.security.hosts import Vendor
+from gradegate.structs import Struct, replace
+
+
+class Provider:
+    """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation"."""
+
+    kinds: tuple[str, ...] = ("text",)
+    id: str = ""  # as the config writes it, without the label; set by whoever binds it
+    spec: ProviderSpec | None = None  # what it was built from; set with the id
+    opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
+    name: str = ""  # as reports show it: the label, or the id
+    url: str = ""  # where questions go, empty when nothing leaves the machine
+    uses: frozenset[Use] = frozenset()  # what of the environment questions carry, and as what; set by whoever binds it
+    fields: tuple[str, ...] = ("apiKey",)  # options that it sends as its credential alone; empty: it has no such field
+    vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
+    # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
+    # is a variable of the environment that holds the rest of it.
+    siblings: Mapping[str, str] = {}
+    chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
+    vectors: bool = True  # one for embeddings gives them; else it only compares two texts
+    sees: bool = False  # takes images
+    structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
+    origin: Origin = Origin("")  # where the config names it, and
+    templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
+    names_model: bool = True  # its id goes on with the name of a model
+    # "model": or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
+    replies_from: str = "model"
+    options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    values: Mapping[str, str] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
+    bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
+    code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
+    repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
+    tools: Mapping[str, Any] | None = None  # the functions that it may call, as `toolcalls.declared`; set with the id
+    lacking: tuple[Mistake, ...] = ()  # why a target that is only named has none, where its config names some
+    budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
+
+    @property
+    def unasked_kinds(self) -> tuple[str, ...]:
+        """What it serves for where it is named for any kind: an application, for the text that it answers alone."""
+        return self.kinds
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """US dollars per token read and written, as far as they are known before a call; None where they are not."""
+        return None if self.url else (0.0, 0.0)
+
+    @property
+    def priced(self) -> bool:
+        """Whether each call's cost will be known."""
+        return self.rates is not None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables of the environment that questions carry."""
+        return tuple(sorted({use.variable for use in self.uses}))
+
+    @property
+    def host(self) -> str:
+        """Host and port of ``url``, without a user name and password."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    def complete(self, request: Request) -> Reply:
+        """A chat answer. Raises ProviderError."""
+        raise self._cannot("text")
+
+    def check(self, messages: Sequence[Message]) -> None:
+        """Raises ProviderError for messages that it cannot send whole."""
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """One vector for each text, in order. Raises ProviderError."""
+        raise self._cannot("embedding")
+
+    def compare(self, expected: str, text: str) -> tuple[float, Usage]:
+        """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
+        raise self._cannot("embedding")
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Labels with scores from 0 to 1. Raises ProviderError."""
+        raise self._cannot("classification")
+
+    def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
+        """The categories that the text is flagged for, as the answer to a prompt. Raises ProviderError."""
+        raise self._cannot("moderation")
+
+    def _cannot(self, kind: str) -> ProviderError:
+        return ProviderError(f"{self.name} is not a provider of the kind {kind}", Trouble.SETUP)
+
+
+class Recorded(Provider):
+    """Stands in reports for whatever gave a recorded answer; it is never asked."""
+
+    name = "recorded"
+
+
+class Label(Provider):
+    """A target that is only named: its answers are made elsewhere, whatever it is there."""
+
+    sees = True
+    names_model = False
+    replies_from = "file"
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
+
+
+class Setting(Struct, frozen=True):
+    """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
+
+    spec: ProviderSpec
+    model: str  # the id without its prefix
+    client: Client
+    env: Environment
+    open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
+    uses: set[Use] = set()
+    workspace: Workspace | None = None  # where code of the repository is, and
+    folder: Path = Path()  # what its path is relative to
+
+    def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
+        """A mistake at the place of the provider."""
+        return ConfigError.at(what, self.spec.origin, cure, missing)
+
+    def keyless(self, why: str, cure: str, missing: str = "") -> ConfigError:
+        """The mistake that it has no key, and why not, where there is more to say."""
+        return self.mistake(f"no key for `{self.spec.id}`" + (f": {why}" if why else ""), cure, missing)
+
+    def key(self, name: str) -> str:
+        """The value of a variable that fills its credential field; empty when it is not set."""
+        value = self.env.key(name)
+        sources = self.env.sources(name) if value else ()
+        self.uses.update(Use(source, "" if source == name else f"env.{name}") for source in sources)
+        return value
+
+
+_PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
+# A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
+Build = Callable[[Setting], Provider]
+PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
+
+
+def split_id(provider_id: str) -> tuple[str, str] | None:
+    """The longest registered prefix of an id, and the rest: ``openai:chat:gpt-5`` -> ("openai:chat", "gpt-5")."""
+    if is_code(provider_id) and is_javascript(provider_id) and not provider_id.startswith("file:"):
+        return "file", provider_id  # a path alone, as promptfoo takes it for such files
+    parts = provider_id.split(":")
+    for length in range(len(parts), 0, -1):
+        prefix = ":".join(parts[:length])
+        if PROVIDERS.find(prefix) is not None:
+            return prefix, ":".join(parts[length:])
+    return None
+
+
+def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
+    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; one whose id names none stays as it is."""
+    parts = split_id(spec.id)
+    if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
+        return spec
+    return replace(spec, id=f"{parts[0]}:{model}")
+
+
+def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
+    """Another model of the same vendor, at the same place and with the same key."""
+    return replace(spec, id=other, label="", transform="", config={name: it for name, it in spec.config.items() if name in _PLACE})
+
+
+def secret(setting: Setting, *names: str) -> str | None:
+    """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
+    ``apiKeyEnvar`` that is not set or the runner's own.
+    """
+    config = setting.spec.config
+    if config.get("apiKey"):
+        return str(config["apiKey"])
+    variable: Any = config.get("apiKeyEnvar")
+    if variable and is_runners(str(variable)) and variable not in setting.env.literals:
+        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
+        raise setting.mistake(what, "name a variable with a key of the provider")
+    if variable and not setting.env.key(str(variable)):
+        named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))  # else it may be the key itself, and is not repeated
+        what = f"names {variable}, which is not set" if named else "is not the name of a variable that is set"
+        cure = "set it, or correct the name" if named else "write a name such as OPENAI_API_KEY, never the key itself"
+        raise setting.mistake(f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else "")
+    return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

@@ -1,0 +1,58 @@
+"""The cache of replies that a run may use: who runs, and whether the files of it are not part of what is judged."""
+
+import os
+from pathlib import Path
+
+from gradegate.core.settings import Settings
+from gradegate.errors import ConfigError
+from gradegate.files.git import Vouched, folders_of, head_of, repository_of
+from gradegate.providers.cache.call import DAY, Replies
+from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
+from gradegate.security.environment import is_runners, sounds_secret
+
+_LEAST = 8  # characters of a secret; what is shorter stands in texts by chance
+
+
+def remembered(settings: Settings) -> Replies | None:
+    """The cache, opened; None where none is asked for."""
+    if not settings.cache:
+        return None
+    folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))  # whose own links nobody has followed
+    age = settings.max_age * DAY
+    objection = _objection(folder, settings.environment.workspace, certain=settings.environment.on_github)
+    # What only whoever may ask the models of the workflow knows: no text of a config, and nothing that any of them may show.
+    held = {name: value.strip() for name, value in settings.environ.items() if sounds_secret(name)}
+    held = {name: value for name, value in held.items() if not is_runners(name) and name not in settings.allowed_env}
+    seals = Seals({name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings))
+    return Replies(folder, settings.environment.is_trusted, seals, age, settings.cache_http, objection)
+
+
+def check_secret(settings: Settings) -> None:
+    """Raises ConfigError where the secret of the workflow's own could be found by trying."""
+    length = len(_secret(settings))
+    if 0 < length < SHORTEST_SECRET:
+        cure = f"give {SHORTEST_SECRET} or more, as `openssl rand -hex 32` makes them"
+        raise ConfigError.at(f"`cache-secret` ({VARIABLE}) has {length} characters", None, cure)
+
+
+def _secret(settings: Settings) -> str:
+    return settings.environ.get(VARIABLE, "").strip()
+
+
+_UNREAD = "it is not used, because the commit that is checked out cannot be read; name a folder outside of it"
+
+
+def _objection(folder: Path, workspace: str, *, certain: bool) -> str:
+    """Why the folder cannot be believed: whoever opens a pull request writes the files of its commit."""
+    root = repository_of(folder)
+    commit = head_of(root) if root else ""
+    if root is None or not commit:
+        return _UNREAD if certain and workspace and folder.is_relative_to(Path(workspace).resolve()) else ""
+    try:
+        files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
+        if files.holds(folder.relative_to(root.resolve()).parts):
+            return "it is not used, because its folder is in the commit that is checked out; remove it there"
+    except (OSError, ValueError, LookupError):
+        if certain:
+            return _UNREAD
+    return ""

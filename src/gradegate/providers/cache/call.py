@@ -1,0 +1,282 @@
+"""One question to a provider: what it cost, whether its reply was in the cache, and whether it may go there.
+
+Where in a run a question is asked is part of its key, so that no reply stands for two asks: two equal cases, or three
+equal questions of one grader, are asked for apart, and each finds its own reply again. It is kept in a context, which
+threads inherit (``parallel.gather``): between a grader and the client there are providers, to whom it means nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from gradegate.core.conversation import NO_USAGE, Usage
+from gradegate.core.numbers import many
+from gradegate.http.budget import Budget
+from gradegate.http.exchange import Ask, Response
+from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
+from gradegate.results.accounts import CacheReport
+from gradegate.security.redaction import excerpt
+
+if TYPE_CHECKING:
+    from gradegate.providers.cache.store import Store
+
+TARGET, GRADER = "target", "grader"
+DAY = 86_400.0
+AHEAD = 300.0  # seconds by which another machine's clock may be; what is later than that would never be too old
+_FILE = "{}.v{}.sqlite"
+
+
+@dataclass(eq=False)
+class Replies:
+    """The cache of replies: who may read and write which of its two files, and what came from it. ``max_age`` in seconds.
+
+    ``trusted`` is written by runs of the default branch and by people on their own machines, ``proposed`` by all other runs on
+    GitHub: whoever opens a pull request may fill it. A reply whose HMAC proves that it was written with the credential that asks is
+    believed from either. One to a request without such a credential is believed from ``trusted`` alone.
+    With ``applications`` the answers of ``http:`` targets are kept, too.
+    """
+
+    folder: Path
+    trusted: bool  # this run is the default branch's own, or a person's
+    seals: Seals
+    max_age: float = 7 * DAY
+    applications: bool = False
+    problem: str = ""  # why nothing of it may be used
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._looked_up = self._hits = self._lost = 0
+        self._oldest = self._saved = 0.0
+        self._stores: list[Store] = []
+        if self.problem:
+            return
+        from gradegate.providers.cache.store import Store  # SQLite takes megabytes, and few runs have a cache
+
+        names = ("trusted",) if self.trusted else ("trusted", "proposed")
+        self._stores += [Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1]) for name in names]
+        self._stores[-1].forget(time.time() - self.max_age)
+
+    def find(self, key: bytes, under: bytes) -> Stored | None:
+        """The reply to a question, from whoever can have written one."""
+        now = time.time()
+        stored = (store.find(key, under) for store in (self._stores[:1] if under == OPEN else self._stores))
+        found = next((it for it in stored if it is not None and -AHEAD <= now - it.at <= self.max_age), None)
+        with self._lock:
+            self._looked_up += 1
+            if found is not None:
+                self._hits += 1
+                self._oldest = max(self._oldest, now - found.at)
+        return found
+
+    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
+        """Keep a reply, where a later run would believe it."""
+        if under == OPEN and not self.trusted:
+            with self._lock:
+                self._lost += 1
+        elif self._stores:
+            self._stores[-1].put(key, under, stored)
+
+    def save(self, usd: float) -> None:
+        """Add what a reply that was found would have cost."""
+        with self._lock:
+            self._saved += usd
+
+    def report(self) -> CacheReport:
+        """What came from the cache so far."""
+        with self._lock:
+            return CacheReport(self._looked_up, self._hits, self._oldest, self._saved)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why which of its files was not used, or only read, and which replies were not believed or not kept."""
+        problems = [it for it in (self.problem, *(store.problem for store in self._stores)) if it]
+        old = [_FILE.format(name, version) for name in ("trusted", "proposed") for version in range(1, SCHEMA)]
+        if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
+            problems.append(f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need")
+        if doubted := sum(store.doubted for store in self._stores):
+            why = "written with another credential, or changed; where credentials change often, `cache-secret` keeps answers longer"
+            problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
+        if self._lost:
+            why = "a later run could not tell who wrote them; with `cache-secret` it would not ask for them again"
+            problems.append(f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}")
+        return tuple(problems)
+
+    def close(self) -> None:
+        """Leave whole files behind."""
+        for store in self._stores:
+            store.close()
+
+
+T = TypeVar("T")
+
+
+class Questioned(Protocol):
+    """What a question has to know of a provider."""
+
+    name: str
+    repeatable: bool
+    budget: Budget
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """US dollars per token read and written."""
+
+
+@dataclass(eq=False)
+class Occasion:
+    """A place in a run from which one question after another is asked; ``names`` are those of the places below it."""
+
+    replies: Replies
+    role: str
+    path: tuple[Any, ...]
+    names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    asked: Counter[bytes] = field(default_factory=Counter)
+
+    def below(self, *steps: Any, role: str = "") -> Occasion:
+        """A part of it whose questions may be asked at the same time as those of other parts."""
+        return Occasion(self.replies, role or self.role, (*self.path, *steps))
+
+    def key(self, ask: Ask) -> tuple[bytes, bytes]:
+        """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
+        told, under = self.replies.seals.of(ask, self.role)
+        digest = hashlib.sha256(repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace"))
+        digest.update(hashlib.sha256(ask.content or b"").digest())
+        same = digest.digest()
+        self.asked[same] += 1
+        digest.update(self.asked[same].to_bytes(8, "big"))
+        return digest.digest(), under
+
+
+_OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
+_QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
+occasion = _OCCASION.get  # where questions of this thread are asked; None where no reply is looked up or kept
+current = _QUESTION.get  # the question that this thread is asking
+
+
+class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
+    """What is asked meanwhile is asked there; None: whatever the cache holds."""
+
+    __slots__ = ("_before", "_occasion")
+
+    def __init__(self, occasion: Occasion | None) -> None:
+        self._occasion = occasion
+
+    def __enter__(self) -> None:
+        self._before = _OCCASION.set(self._occasion)
+
+    def __exit__(self, *error: object) -> None:
+        _OCCASION.reset(self._before)
+
+
+def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
+    """The task with a place of its own below this thread's: tasks that run at once share no count of what was asked."""
+    here = occasion()
+    if here is None:
+        return task
+    place = here.below(number)
+
+    def run() -> T:
+        with at(place):
+            return task()
+
+    return run
+
+
+class Question:
+    """A question, however many requests it takes; what is sent in its ``with`` is sent for it.
+
+    One without an occasion is always asked. With ``afresh`` the cache is neither read nor written.
+    """
+
+    def __init__(self, provider: Questioned, *, afresh: bool = False) -> None:
+        self._provider = provider
+        self.model = provider.name, provider.rates  # as budgets tell models apart
+        here = None if afresh else occasion()
+        self._occasion = here if here is not None and (provider.repeatable or here.replies.applications) else None
+        self._found = 0
+        self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
+        self._key = b"", OPEN
+        self._usage = NO_USAGE
+        self._unpaid = 0  # replies whose price is not told yet
+        self._paid = False
+
+    def __enter__(self) -> Self:
+        self._before = _QUESTION.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _QUESTION.reset(self._before)
+        if error[0] is not None:
+            self.paid(Usage(1, unpriced=1))
+
+    def known(self, ask: Ask) -> Response | None:
+        """The response to a request, if the cache has it."""
+        if self._occasion is None:
+            return None
+        self._key = self._occasion.key(ask)
+        stored = self._occasion.replies.find(*self._key)
+        self._found += stored is not None
+        return stored and Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
+
+    def heard(self, response: Response) -> None:
+        """Remember the response to the last request, until it is known whether it holds what was asked for."""
+        whole = 200 <= response.status < 300
+        self._unpaid += whole
+        if self._occasion is not None and whole:
+            self._heard.append((self._key, response))
+
+    def ended(self, response: Response) -> None:
+        """The last response has only begun what was asked for, and this one has ended it."""
+        if self._heard:
+            self._heard[-1] = self._heard[-1][0], response
+
+    def booked(self, usage: Usage) -> Usage:
+        """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
+        self._usage = usage
+        if self._found and not self._heard and self._occasion is not None:
+            self._occasion.replies.save(usage.cost)
+            return Usage(cached=self._found, saved=usage.cost)
+        if not self._paid:
+            self._provider.budget.spend(usage, self._unpaid, self.model)
+            self._unpaid = 0
+        return usage
+
+    def paid(self, usage: Usage) -> None:
+        """What the last reply costs, where it is not ``booked`` as all that was asked for; nothing where it was known."""
+        if self._unpaid:
+            self._unpaid -= 1
+            self._paid = True
+            self._provider.budget.spend(usage, model=self.model)
+
+    def keep(self) -> None:
+        """The reply holds what was asked for: a later run may have it."""
+        for key, response in self._heard if self._occasion is not None else ():
+            usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
+            kind, model = response.headers.get("content-type", ""), ""
+            with suppress(ValueError, RecursionError):
+                model = named_model(json.loads(response.body))
+            stored = Stored(time.time(), model or self._provider.name, usage, kind, float(response.seconds), response.body)
+            self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
+        self._heard = []
+
+
+def named_model(content: Any) -> str:
+    """The model that a response names; an empty string where it names none."""
+    named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
+    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
+
+
+def paid(usage: Usage) -> None:
+    """What the last reply to this thread's question costs."""
+    if asked := current():
+        asked.paid(usage)

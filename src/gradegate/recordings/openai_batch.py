@@ -1,0 +1,81 @@
+"""OpenAI's Batch API: the lines of an output or error file, whose ``custom_id`` is the id of a planned call.
+
+Format: https://platform.openai.com/docs/api-reference/batch/request-output. The body is a chat completion, or a response of
+the Responses API.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.documents import Map
+from gradegate.providers.api.chat_api import NoOutput
+from gradegate.providers.api.content import uniform
+from gradegate.providers.api.openai_chat import Completions, Responses
+from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Shape
+from gradegate.security.redaction import excerpt
+
+_OK = 200
+# Items of a response that are no calls, and how the others end.
+_NO_CALLS = ("message", "reasoning", "compaction", "mcp_list_tools")
+_OF_CALLS = ("_call", "_call_output")
+
+
+def recognises(row: Map) -> bool:
+    """A ``custom_id`` with a response or an error."""
+    return "custom_id" in row and ("response" in row or "error" in row)
+
+
+def read(files: Sequence[File]) -> list[Answer]:
+    """An answer for each line. Raises ConfigError."""
+    return fields.each(files, _answer)
+
+
+def _answer(row: Map, origin: Origin) -> Answer:
+    identity = row.get("custom_id")
+    if not isinstance(identity, str):
+        raise ConfigError.at("the line has no `custom_id`", origin, "give each request the id of its case")
+    response = fields.mapping(row.get("response"))
+    body = fields.mapping(response.get("body"))
+    error = _error(row.get("error")) or _error(body.get("error"))
+    if not error and response.get("status_code", _OK) != _OK:
+        error = f"status {response.get('status_code')}"
+    if error:
+        return Answer(identity, error=error, origin=origin)
+    shape = Responses("", {}) if body.get("object") == "response" else Completions("", {})
+    try:
+        said = shape.read(body)
+    except NoOutput as e:
+        return Answer(identity, error=f"the API answered {e}", origin=origin)
+    return Answer(
+        id=identity,
+        output=said.text,
+        tool_calls=tuple(uniform(call) for call in said.tool_calls),
+        untold=_untold(body, origin),
+        usage=fields.usage(fields.mapping(body.get("usage"))),
+        finish_reason=said.finish_reason,
+        origin=origin,
+    )
+
+
+def _untold(body: Mapping[str, Any], origin: Origin) -> str:
+    """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
+    if body.get("object") == "response":
+        kinds = (str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output")))
+        strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
+        return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
+    try:
+        fields.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
+    except ConfigError as e:
+        return e.mistakes[0].what
+    return ""
+
+
+def _error(value: Any) -> str:
+    """What an error object says; empty where there is none."""
+    about = fields.mapping(value)
+    return str(about.get("message") or about.get("code") or value or "")
+
+
+SHAPES.register("openai-batch")(Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read))

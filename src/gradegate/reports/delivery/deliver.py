@@ -1,0 +1,127 @@
+"""Finds the report for each path that the user names, and writes it there: on GitHub inside the workspace alone."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.files.plain_files import Place, replacing
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
+from gradegate.results.grades import Decision
+from gradegate.security.environment import Environment
+from gradegate.security.redaction import Hide
+
+_ELSEWHERE = "name a file inside the workspace"
+
+
+def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
+    """The report for each path that -o names, by the longest suffix. Raises ConfigError."""
+    reports, mistakes = {}, []
+    for path in outputs:
+        if report := report_of(path):
+            reports[path] = report
+        else:
+            cure = "end it with " + ", ".join(sorted({report.suffix for _, report in REPORTS if report.suffix}))
+            mistakes.append(Mistake(f"no report format has the suffix of `{path}`", None, cure))
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return reports
+
+
+def report_of(path: str) -> Report | None:
+    """The report that is written to a path of that name: the longest suffix decides, None where no report has it."""
+    name = path.rpartition("/")[2]
+    suffixes = [f".{name}"] if "." in name.strip(".") else []  # `agent.md` ends with `.agent.md`, too, without a dot before
+    suffixes += [name[position:] for position, character in enumerate(name) if character == "."]
+    return next((it for suffix in suffixes for it in REPORTS.mentioning(suffix) if it.suffix == suffix), None)
+
+
+def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
+    """The report of that name, secrets hidden."""
+    report = REPORTS.find(name)
+    assert report is not None, name
+    return _hidden(report.render(decision, links), hide)
+
+
+def write(reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
+    """Write the files; gives why each that could not be written was not, which never changes the verdict."""
+    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide)
+
+
+def write_documents(documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide) -> dict[str, str]:
+    """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
+    failures = {}
+    for path, rendered in documents.items():
+        try:
+            with replacing(places[path]) as file:
+                file.writelines(_hidden(rendered(), hide).parts)
+        except OSError as e:
+            failures[path] = f"{path} could not be written: {e.strerror or e}"
+    return failures
+
+
+def _hidden(document: Document, hide: Hide) -> Document:
+    return Document(document.sink, (hide(part) for part in document.parts))
+
+
+def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[str, Place]:
+    """The place of each output. Raises ConfigError for those that may not be written, and for two that may be one."""
+    fenced = environment.on_github
+    repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    root = (Path(environment.workspace or cwd) if fenced else repository).resolve()
+    found: dict[str, Place] = {}
+    taken: dict[str, Path] = {}
+    mistakes = []
+    for written in outputs:
+        place = _place(written, cwd, root, fenced=fenced)
+        if isinstance(place, Mistake):
+            mistakes.append(place)
+        elif (other := taken.setdefault(_folded(place.path), place.path)) != place.path:
+            what = f"the output `{written}` and `{other.name}` differ only in upper and lower case"
+            mistakes.append(Mistake(what, None, "give them other names: some systems treat them as one file"))
+        else:
+            found[written] = place
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
+def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None:
+    """Raise ConfigError for outputs that would overwrite a file that this run has read."""
+    read = {_folded(path) for path in inputs}
+    over = [written for written, place in outputs.items() if _folded(place.path) in read]
+    if over:
+        cure = "write the report to another file"
+        raise ConfigError(*(Mistake(f"the output `{written}` is a file that this run reads", None, cure) for written in over))
+
+
+def _folded(path: Path) -> str:
+    """Paths that some file system takes for one have one of these."""
+    return os.fspath(path).casefold()
+
+
+def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:
+    if "\0" in written:
+        return Mistake(f"the output {written!r} contains a NUL character", None, "write a plain path")
+    # `..` goes by the words alone: what a link on the way would make of it is not asked.
+    path = Path(os.path.abspath(cwd / written))  # noqa: PTH100
+    inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)
+    if inside is None:
+        if fenced:
+            return Mistake(f"the output `{written}` leads out of the workspace", None, _ELSEWHERE)
+        if not path.parent.is_dir():
+            what = f"the folder of the output `{written}` does not exist"
+            return Mistake(what, None, f"create it, or {_ELSEWHERE}, where folders are created")
+        return Place(path.parent.resolve(), (path.name,))
+    place = Place(root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced)
+    if ".git" in map(str.casefold, place.parts):
+        return Mistake(f"the output `{written}` is inside `.git`", None, _ELSEWHERE)
+    return place
+
+
+def _is_in(folder: Path, root: Path) -> bool:
+    try:
+        return folder.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a ring of links
+        return False

@@ -1,0 +1,102 @@
+"""The contract of a report: a pure function from a decision to documents. Somebody else writes or posts them."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import quote
+
+from gradegate.registry import Registry
+from gradegate.results.grades import Decision
+from gradegate.results.mapping import encodable
+from gradegate.structs import Struct
+
+_FORMS = {
+    "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
+    "repository": re.compile(r"[\w.-]+/[\w.-]+"),
+    "commit": re.compile(r"[0-9A-Fa-f]{7,64}"),
+}
+
+
+class Sink(enum.Enum):
+    """Where a document goes."""
+
+    FILE = "file"  # a path that the user named with -o, or an input of the action
+    COMMENT = "comment"  # the pull request comment
+    SUMMARY = "summary"  # $GITHUB_STEP_SUMMARY
+    ANNOTATIONS = "annotations"  # workflow commands on standard output
+    CONSOLE = "console"  # text for people on standard output
+
+
+class Document(Struct, frozen=True):
+    """A rendered report in parts, so that a long one need not be in memory at once."""
+
+    sink: Sink
+    parts: Iterable[str]
+
+    @property
+    def text(self) -> str:
+        """The parts joined."""
+        return "".join(self.parts)
+
+
+class Links(Struct, frozen=True):
+    """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
+
+    ``holds`` says whether a file, by its name in messages, is there to be annotated.
+    """
+
+    server: str = ""  # https://github.com
+    repository: str = ""  # owner/name
+    commit: str = ""  # the head commit of the pull request
+    run: str = ""  # address of the workflow run
+    page: str = ""  # where the HTML report can be fetched, where one is written
+    key: str = ""  # the input `comment-key`
+    holds: Callable[[str], bool] = bool  # any file that has a name
+
+    @property
+    def head(self) -> str:
+        """Address of the commit, or an empty string."""
+        there = self.server and self.repository and self.commit
+        return f"{self.server}/{self.repository}/commit/{self.commit}" if there else ""
+
+    @classmethod
+    def of(cls, said: Mapping[str, str]) -> Links:
+        """Those of a results.json; none where that is no address on one server, since anybody may have written the file."""
+        known = {name: said.get(name, "") for name in ("server", "repository", "commit", "run")}
+        if not all(form.fullmatch(known[name]) for name, form in _FORMS.items()):
+            return cls()
+        home = f"{known['server']}/{known['repository']}/"
+        run = known["run"] if known["run"].startswith(home) else ""
+        return cls(known["server"], known["repository"], known["commit"], run)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What results.json keeps of them, so that a page made of it later can lead there."""
+        known = {"server": self.server, "repository": self.repository, "commit": self.commit, "run": self.run}
+        return {name: encodable(text) for name, text in known.items() if text} if self.repository else {}
+
+    def line(self, file: str, line: int) -> str:
+        """Address of a line at the commit, or an empty string."""
+        if not (self.server and self.repository and self.commit and file):
+            return ""
+        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
+        return place + (f"#L{line}" if line else "")
+
+
+class Report(Struct, frozen=True):
+    """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere.
+
+    ``path_output`` names the output of the action that holds the path of such a file, if there is one.
+    """
+
+    name: str
+    sink: Sink
+    suffix: str
+    summary: str  # one line for ``gradegate list``
+    render: Callable[[Decision, Links], Document]
+    path_output: str = ""
+
+
+REPORTS: Registry[Report] = Registry("report", "gradegate.reports")

@@ -1,0 +1,100 @@
+"""Markdown as GitHub renders it: text that stays text, and pages that stay within a limit."""
+
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import quote
+
+from gradegate.reports.format.escape import one_line, visible
+
+_URL = 2000  # characters; a longer address is not linked
+BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
+# What means something anywhere, at the start of a line, and in an address that GitHub would link.
+_PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
+_NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
+_SHORTCODE = re.compile(r":(?=[\w+-]+:)")
+# What GitHub links by itself in a conversation: GH-12, an advisory, a prefix that the repository has chosen (ABC-12), the
+# hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
+_REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
+_HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
+_NAMES = re.compile(r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)")  # what may stand as code, and does nothing there
+_LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
+_GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
+
+
+def inline(text: str, limit: int = 200) -> str:
+    """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
+    return _plain(one_line(text, limit))
+
+
+def sentence(text: str, limit: int = 200) -> str:
+    """One line of our own words: what stands in them between single backticks is code, all else as ``inline`` has it."""
+    parts = _NAMES.split(one_line(text, limit))
+    return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    line = _SHORTCODE.sub(f":{BREAK}", text)
+    line = _HASH.sub(lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line))
+    line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
+    line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+    return _NUMBERED.sub(r"\1\\", line)
+
+
+def code(text: str, limit: int = 200) -> str:
+    """A name as code. What could break out of it, or of a table cell, is shown as plain text instead."""
+    line = one_line(text, limit)
+    if not line.strip() or re.search(r"[`|\\]|<!--", line):
+        return inline(text, limit)
+    return f"`{line}`"
+
+
+def fence(text: str, language: str = "text") -> str:
+    """Lines of anybody's text in a block of code that they cannot close."""
+    # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
+    body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
+    runs = [len(run) for run in re.findall(r"`+", body)]
+    ticks = "`" * max(3, max(runs, default=0) + 1)
+    return f"{ticks}{language}\n{body}\n{ticks}\n"
+
+
+def link(label: str, url: str) -> str:
+    """A link, or only its label where there is no address. The label is Markdown, the address may hold anything."""
+    address = quote(url, safe="/:#?=&%~+,;@", errors="replace") if len(url) <= _URL else ""
+    return f"[{label}]({address})" if 0 < len(address) <= _URL else label
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of a table: two for the header, then one for each row. Cells are Markdown without a bare pipe."""
+    names = list(header)
+    return [_row(names), _row("---" for _ in names), *map(_row, rows)]
+
+
+def details(summary: str, body: str) -> str:
+    """A folded part; ``summary`` is our own words."""
+    return f"<details><summary>{summary}</summary>\n\n{body.rstrip()}\n\n</details>\n"
+
+
+def utf16(text: str) -> int:
+    """The length as JavaScript counts it: never less than the number of characters."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def utf8(text: str) -> int:
+    """The length in bytes."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def fit(blocks: Iterable[str], room: int, measure: Callable[[str], int]) -> list[str]:
+    """The first blocks that fit into the room; nothing is cut in the middle."""
+    taken = []
+    for block in blocks:
+        room -= measure(block)
+        if room < 0:
+            break
+        taken.append(block)
+    return taken
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"

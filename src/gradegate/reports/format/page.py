@@ -1,0 +1,313 @@
+"""The Markdown page that the pull request comment and the job summary share: what decides in sight, the rest folded."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import asdict
+
+from gradegate.core.numbers import many
+from gradegate.core.suite import Note, Rule
+from gradegate.reports.delivery.report import Links
+from gradegate.reports.format import markdown_case
+from gradegate.reports.format.markdown import code, details, fence, fit, inline, link, sentence, table
+from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
+from gradegate.reports.view import wording
+from gradegate.reports.view.failing import flaky, is_fixed
+from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
+from gradegate.reports.view.run_summary import line as power
+from gradegate.reports.view.run_summary import provenance, saved, took, worth
+from gradegate.results.accounts import GUARD, DerivedMetric, GateChanges, done, guarded
+from gradegate.results.grades import Decision, GateOutcome, Outcome, RuleResult
+from gradegate.structs import Struct, replace
+
+_SHORT = 7  # characters of a commit
+_TITLES = 2  # configs that the first line names
+_SIGHT = 5  # findings about the gate that are in sight
+_FIXED = 5  # fixed cases that are named
+_OPEN = 12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
+_RULES = 8  # rules that are in sight, those that are missed first
+_NOTES = 2  # notes that are in sight
+_RESERVE = 900  # for the sentences that say what was left out, and for folds
+
+
+class PageForm(Struct, frozen=True):
+    """How long a page may be, in what unit, and whether it lists the cases that passed."""
+
+    limit: int
+    measure: Callable[[str], int]
+    all_cases: bool
+
+    def fit(self, blocks: Iterable[str], share: int) -> list[str]:
+        """The first blocks that fit into such a part of a page."""
+        return fit(blocks, self.limit // share, self.measure)
+
+
+def page(decision: Decision, links: Links, form: PageForm) -> str:
+    """The page; what does not fit is left out by whole cases, and the page says so."""
+    run = decision.run
+    scope = Scope(links, *(len({getattr(row, field) for row in run.rows}) > 1 for field in ("suite", "provider", "prompt_label")))
+    first = opening(
+        decision.outcome.value, wording.headline(decision), links, wording.subjects(decision), run.made.commit, wording.in_short(decision)
+    )
+    rules = _rules(decision, scope, form)
+    head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
+    foot = _notes(wording.notes(decision), links, form)
+    if flakes := [f"- {inline(line, 300)}\n" for line in flaky(run.rows)]:
+        foot += details(f"Flaky on the default branch: {many(len(flakes), 'case')}", _fitting(flakes, "more case", form)) + "\n"
+    foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
+    room = form.limit - form.measure(head + foot) - _RESERVE
+    groups = sort(decision)
+    if sum(map(len, groups.values())) > _OPEN:
+        groups = {effect: merged(listed) for effect, listed in groups.items()}
+    # A line for each case is worth more than all else, and a shorter one where they would not fit.
+    cases, left = _listed(groups, scope, form, room * 4 // 5, WIDE)
+    cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
+    room -= form.measure(cases)
+    agents = markdown_case.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
+    agents = details("For coding agents", agents) + "\n" if agents else ""
+    grounds = _grounds(groups, scope, form, room - form.measure(agents))
+    room -= form.measure(agents + grounds)
+    return head + cases + grounds + (_all_cases(decision, form, room) if form.all_cases else "") + agents + foot
+
+
+def bare(outcome: str, reason: str, text: str, links: Links) -> str:
+    """A page without a decision: ``outcome`` is a key of ``wording.HEADS``, ``reason`` Markdown, ``text`` anybody's lines."""
+    return f"{opening(outcome, wording.HEADS[outcome].words, replace(links, page=''))}{reason}\n\n{fence(text) if text else ''}"
+
+
+# --- the head -------------------------------------------------------------------------------------------------
+
+
+def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "", what: str = "") -> str:
+    """The outcome with ``what`` in a few words, and below it whose gate it is (``titles``), commit and links.
+
+    ``outcome`` is a key of ``wording.HEADS``; what is not known is left out.
+    """
+    named = list(dict.fromkeys(filter(None, titles)))
+    more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
+    commit = links.commit or commit
+    short = commit[:_SHORT]
+    parts = [
+        ", ".join(inline(title, 80) for title in named[:_TITLES]) + more,
+        code(links.key, 80) if links.key else "",
+        link(code(short), links.head) if short else "",
+        link("run", links.run) if links.run else "",
+        link("report", links.page) if links.page else "",
+    ]
+    first = " · ".join(filter(None, [f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)]))
+    second = " · ".join(filter(None, parts))
+    return f"### {first}\n\n" + (f"{second}\n\n" if second else "")
+
+
+def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> str:
+    """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
+    worse, other = decision.changes.parts
+    reason = sentence(why(decision, ruled), 600)
+    lines = [_weakened(worse, links, form) if worse.found else "", f"{reason}\n\n" if reason else ""]
+    if other.found:  # they make the gate only other than before
+        advice = "" if worse.found else sentence(wording.cure(other), 600)
+        lines.append(
+            f"{inline(wording.changed(other), 400)}:\n\n{''.join(_changes(other, links, form))}" + (f"\n{advice}\n\n" if advice else "\n")
+        )
+    if decision.run.interrupted:
+        lines.append(f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n")
+    if unasked := wording.no_model(decision.run.models):
+        lines.append(f"**{inline(unasked, 400)}.**\n\n")
+    if said := wording.recorded(decision.run.made):
+        lines.append(f"{inline(said, 1200)}.\n\n")
+    return "".join(lines)
+
+
+def why(decision: Decision, ruled: bool) -> str:
+    """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
+    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+    if ruled and (missed or decision.outcome is GateOutcome.PASS):
+        return ""
+    if not decision.changes.weakened:
+        return decision.reason
+    said = decision.reason
+    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+        said = said.replace(text, "")
+    return said.strip("; ")
+
+
+def _tallied(decision: Decision) -> str:
+    """How many, and what changed against the base, with the names of some cases that are fixed."""
+    text = f"{wording.tally(decision)}."
+    if said := wording.compared(decision.run.baseline):
+        fixed = [wording.name(row) for _, row in told(decision.run.rows) if is_fixed(row)]
+        names = ", ".join(inline(text, 60) for text in fixed[:_FIXED])
+        more = f" and {len(fixed) - _FIXED:,} more" if len(fixed) > _FIXED else ""
+        text += f"<br>{inline(said, 400)}.{f' Fixed: {names}{more}.' if names else ''}"
+    return f"{text}\n\n"
+
+
+def _weakened(changes: GateChanges, links: Links, form: PageForm) -> str:
+    """A warning, with the first findings in sight and the rest folded."""
+    lines = _changes(changes, links, form)
+    shown, rest = [*lines[:_SIGHT]], lines[_SIGHT:]
+    advice = sentence(wording.cure(changes), 600)
+    parts = [f"**{inline(wording.changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
+    quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
+    folded = details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest)) + "\n"
+    return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
+
+
+def _changes(changes: GateChanges, links: Links, form: PageForm) -> list[str]:
+    lines = form.fit((_note(Note(f"{change.kind.value}: {change.text}", change.origin), links) for change in changes.found), 12)
+    left = len(changes.found) - len(lines)
+    return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
+
+
+def _note(said: Note, links: Links) -> str:
+    """A note as an item of a list, with the line that it is about."""
+    where = wording.place(said.origin)
+    url = links.line(said.origin.file, said.origin.line) if said.origin else ""
+    return f"- {sentence(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+
+
+def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
+    """Notes of a run: a few are in sight, many are folded."""
+    lines = form.fit((_note(one, links) for one in said), 10)
+    if len(said) > len(lines):
+        lines.append(f"- {many(len(said) - len(lines), 'more note')} in results.json\n")
+    text = "".join(lines)
+    return "" if not lines else f"{text}\n" if len(said) <= _NOTES else details(many(len(said), "note"), text) + "\n"
+
+
+# --- the cases ------------------------------------------------------------------------------------------------
+
+
+def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: tuple[int, int]) -> tuple[str, int]:
+    """The table as a text, and how many cases there was no room for."""
+    shown, shut, left, sight = table(COLUMNS, ()), table(COLUMNS, ()), 0, _OPEN
+    for listed in groups.values():
+        lines = fit((table((), [line(finding, scope, width)])[2] for finding in listed), room, form.measure)
+        room -= sum(map(form.measure, lines))
+        left += _number(listed[len(lines) :])
+        shown += lines[:sight]
+        shut += lines[sight:]
+        sight = max(1, sight - len(lines))  # of each group something is in sight
+    text = "".join(shown) + "\n" if len(shown) > 2 else ""
+    if len(shut) > 2:
+        text += details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n"
+    if left:
+        rest = link("the run", scope.links.run) + " and in results.json" if scope.links.run else "results.json"
+        verb = "is" if left == 1 else "are"
+        text += f"**{many(left, 'more case')} {verb} not shown here, for lack of space;** see {rest}.\n\n"
+    return text, left
+
+
+def _number(findings: Sequence[Finding]) -> int:
+    return sum(1 + len(finding.alike) for finding in findings)
+
+
+def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
+    """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
+    findings = [it for listed in groups.values() for it in listed]
+    room -= form.measure(details(" " * 80, ""))
+    for folded in (True, False):
+        blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)
+        if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
+            break
+    if not blocks:
+        return ""
+    told_of = _number(findings[: len(blocks)])
+    of = f" of {told_of:,} of {many(_number(findings), 'case')}" if len(blocks) < len(findings) else ""
+    return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
+
+
+def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
+    rows = [row for _, row in told(decision.run.rows)]
+    if not rows:
+        return ""
+    header = "".join(table(("Case", "Provider", "Prompt", "Outcome"), ()))
+    cells = ((inline(wording.name(row)), code(row.provider, 80), inline(row.prompt_label, 60), wording.ended(row)) for row in rows)
+    lines = fit((table((), [of])[2] for of in cells), room - form.measure(header), form.measure)
+    left = len(rows) - len(lines)
+    more = f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n" if left else ""
+    return details(f"All {many(len(rows), 'case')}", "".join([header, *lines, more])) + "\n"
+
+
+# --- rules and metrics ----------------------------------------------------------------------------------------
+
+
+def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
+    """Rules that are missed first, then those with errors, then those that are met; of each the blocking ones first."""
+    order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
+    kinds = {id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome for result in rules}
+    return sorted(rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking))
+
+
+def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
+    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
+    # A warning at the top says of a gate that is weakened all that its rule would.
+    warned = decision.changes.weakened
+    rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
+    if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
+        return ""
+    report = decision.run.baseline
+    columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
+    cells = []
+    for result in in_order(rules):
+        signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
+        title = inline(wording.titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
+        of_base = [inline(wording.before(result, report))] if report else []
+        sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
+        cells.append([sign, title, inline(wording.measured(result)), *of_base, inline(wording.required(result))])
+    lines = table(columns, cells)
+    taken = form.fit(lines, 10)
+    head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
+    left = len(lines) - len(taken)
+    more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
+    folded = details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n" if shut or left else ""
+    return "".join([*head, *shown]) + "\n" + folded
+
+
+def _fitting(lines: list[str], more: str, form: PageForm) -> str:
+    """The lines that there is room for, and how many there are besides."""
+    taken = form.fit(lines, 10)
+    left = len(lines) - len(taken)
+    return "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")
+
+
+def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
+    """The derived metrics; who was asked what, where there are several."""
+    if not metrics:
+        return ""
+    columns = ["Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []), "Value"]
+    rows = []
+    for metric in metrics:
+        cells = [inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")]
+        cells += [code(metric.provider, 80)] if scope.providers else []
+        cells += [inline(metric.prompt_label, 60)] if scope.prompts else []
+        rows.append([*cells, inline(worth(metric), 400)])
+    return details(many(len(metrics), "derived metric"), _fitting(table(columns, rows), "more metric", form)) + "\n"
+
+
+def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
+    """What is to be said of each rule, why it is missed or cannot be told, and what it cannot see; then what the run took."""
+    run = decision.run
+    if not run.rows:  # it took nothing
+        return ""
+    lines = []
+    for result in decision.rules:
+        if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
+            lines.append(
+                f"- {inline(wording.titled(result.rule, scope.suites))} – {wording.verdict(result)}, {sentence(result.reason, 600)}\n"
+            )
+        if result.slack is not None:
+            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
+    in_words = _fitting(lines, "more line", form) + "\n" if lines else ""
+    names = form.fit((code(str(model), 120) for model in run.models), 20)
+    asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
+    keys = form.fit((f"<br>{code(str(use), 200)}" for use in run.keys), 20)
+    target, grader = took(run)
+    text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
+    readings = ((name.replace("_", " "), count) for name, count in asdict(run.grader_usage.readings).items())
+    replies = ", ".join(f"{count:,} {name}" for name, count in readings if count)
+    text += f"<br>Replies of graders: {replies}." if replies else ""
+    text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
+    text += f"<br>Models: {asked or 'none'}" + "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
+    text += f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
+    text += "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
+    return details("Rules in words, and what it took", f"{in_words}{text}\n")

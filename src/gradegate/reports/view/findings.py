@@ -1,0 +1,157 @@
+"""What each row of a run does to the check: blocks it, leaves it undecided, failed once, was known, or only advises."""
+
+import enum
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+from gradegate.core.suite import Rule
+from gradegate.reports.format.escape import shown
+from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.grades import Decision, Grade, Outcome, Row, left_open, open_in_grade, runs_of, takes, unconfirmed
+from gradegate.structs import Struct, replace
+
+
+class Effect(enum.Enum):
+    """What a row does to the check: the one list that it belongs to, in every report."""
+
+    BLOCKS = "fail"
+    UNCLEAR = "error"
+    ONCE = "once"  # failed once, could have been asked again, and was not asked to its end
+    KNOWN = "known"  # failed on the base, too
+    ADVISES = "advisory"
+    NONE = "pass"
+
+
+class Finding(Struct, frozen=True):
+    """A row with something to read; ``alike`` are further rows with an error for the same reason."""
+
+    row: Row
+    effect: Effect = Effect.NONE
+    alike: tuple[Row, ...] = ()
+
+    @property
+    def grades(self) -> list[Grade]:
+        """What did not pass: failures first, then errors, then advice."""
+        return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
+
+    @property
+    def decisive(self) -> list[Grade]:
+        """What did not pass and takes part in deciding: failures first; a set is followed by its members."""
+        return [grade for grade, decides in self._shortfalls() if decides]
+
+    def _shortfalls(self) -> list[tuple[Grade, bool]]:
+        shortfalls: list[tuple[bool, Grade, Grade]] = []
+        # Beside what blocks, nothing is told that failed once and was not asked again: nobody is to mend it.
+        open_ = left_open(self.row) if self.effect is Effect.BLOCKS else ()
+        chief, once = None, False  # the last grade that is not a member: members follow their set
+        for position, grade in enumerate(self.row.grades):
+            if chief is None or not grade.inner:
+                chief, once = grade, bool(open_in_grade(self.row.grades, position, open_))
+            # What a set tolerates of its members is not a finding.
+            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS and not once:
+                shortfalls.append((chief.outcome is Outcome.ERROR, grade, chief))
+        shortfalls.sort(key=lambda item: item[0])
+        return [(grade, chief.counts) for _, grade, chief in shortfalls]
+
+
+def unchecked(row: Row) -> bool:
+    """Whether nothing was asserted of an answer, so that its passing says nothing."""
+    return row.outcome is Outcome.PASS and not row.grades
+
+
+def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
+    """A row with what it does; ``blocks``: it is a reason why the run is blocked. The row's outcome decides, then its grades.
+
+    ``rules`` are those that are doubted: nobody knows what fails in them.
+    """
+    it = Finding(row)
+    if not blocks and row.outcome is Outcome.PASS and all(grade.outcome is Outcome.PASS for grade in row.grades):
+        return it  # most rows of most runs
+    erring = any(grade.outcome is Outcome.ERROR and not grade.quarantine for grade in it.grades)
+    failing = any(grade.outcome is Outcome.FAIL and grade.counts for grade in it.grades)
+    # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
+    fails = failing or (row.counts and row.outcome is Outcome.FAIL)
+    if blocks:
+        effect = Effect.BLOCKS
+    elif (
+        (row.counts and row.outcome is Outcome.ERROR)
+        or (erring and not fails)
+        or (fails and any(takes(rule, row, grade) for rule in rules for grade in row.grades if grade.outcome is Outcome.FAIL))
+    ):
+        effect = Effect.UNCLEAR
+    elif fails and _known(row):
+        effect = Effect.KNOWN
+    elif fails and unconfirmed(row):
+        effect = Effect.ONCE
+    else:
+        effect = Effect.ADVISES if fails or it.grades else Effect.NONE
+    return replace(it, effect=effect)
+
+
+def _known(row: Row) -> bool:
+    failing = {grade.status for grade in row.grades if grade.counts and grade.outcome is Outcome.FAIL}
+    return bool(failing) and failing <= {PRE_EXISTING, UNSTEADY} and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+
+
+def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+    """The rows that reports list, with their places: of the runs of a case one that shows what they came to."""
+    first = 0
+    for case in runs_of(rows):
+        at = next((at for at, it in enumerate(case) if it.outcome is it.verdict), 0)
+        row = case[at]
+        if row.verdict:
+            row = replace(row, outcome=row.verdict, reason="; ".join(filter(None, [row.ran, row.reason])), repeat=0)
+        yield first + at, row
+        first += len(case)
+
+
+def doubted(decision: Decision) -> list[Rule]:
+    """The rules of which nobody can tell whether they are missed, since their grader has moved."""
+    moved = decision.run.sentinels is not None and decision.run.sentinels.moved
+    return [it.rule for it in decision.rules if moved and it.rule.blocking and it.outcome is Outcome.ERROR]
+
+
+def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
+    """Every row of a run under what it does, with its place."""
+    found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
+    rules = doubted(decision)
+    for place, row in told(decision.run.rows):
+        it = finding(row, place in decision.blocking, rules)
+        found[it.effect].append((place, it))
+    return found
+
+
+def sort(decision: Decision) -> dict[Effect, list[Finding]]:
+    """The rows with something to read under what they do, new failures before known ones; of like errors the first has the others."""
+    found = {effect: [it for _, it in placed] for effect, placed in effects(decision).items()}
+    del found[Effect.NONE]
+    found[Effect.BLOCKS].sort(key=lambda it: _known(it.row))
+    # A provider that is down makes every row say the same.
+    return found | {Effect.UNCLEAR: merged(found[Effect.UNCLEAR], failures=False)}
+
+
+def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
+    """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for number, it in enumerate(findings):
+        grades = it.grades
+        key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
+        # What failed beside an error belongs to its row alone.
+        if not key and (failures or all(grade.outcome is not Outcome.FAIL for grade in grades)):
+            key = tuple((of.assertion.type, shown(of.assertion.value), of.threshold, of.metric, of.status, of.reason) for of in grades)
+        groups.setdefault(key or (number,), []).append(it)
+    return [replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike)))) for first, *rest in groups.values()]
+
+
+def fingerprint(decision: Decision) -> str:
+    """Hexadecimal digits, equal where the outcome and the failing cases are, with what fails in them and what blocks."""
+    cases = []
+    for it in (it for found in sort(decision).values() for it in found):
+        for row in (it.row, *it.alike):
+            names = (row.suite, row.description, str(row.case), str(row.repeat), row.provider, row.prompt_label)
+            fails = sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)
+            cases.append([it.effect.value, *names, *fails])
+    weaker = [str(change.origin) + change.text for change in decision.changes.found]
+    said = json.dumps([decision.outcome.value, sorted(cases), weaker])
+    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,0 +1,352 @@
+"""The words that all reports share for figures, cases, rules and outcomes."""
+
+from collections.abc import Iterable, Iterator
+
+from gradegate.core.numbers import dearer, figure, many, percent, percents, scores, slower
+from gradegate.core.suite import Note, Rule
+from gradegate.errors import Origin
+from gradegate.reports.format.escape import one_line, shown
+from gradegate.reports.view.findings import Effect, unchecked
+from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
+from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
+from gradegate.results.grades import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.structs import Struct
+
+
+class Head(Struct, frozen=True):
+    """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
+
+    sign: str
+    words: str
+
+
+# By the output `outcome` of the action.
+HEADS = {
+    "pass": Head("✅", "Passed"),
+    "advisory": Head("⚠️", "Passed, with advisory findings"),
+    "blocked": Head("❌", "Blocked"),
+    "inconclusive": Head("❔", "Inconclusive"),
+    "not-run": Head("⏸️", "Not run"),
+    "mistake": Head("🛑", "Could not run"),
+}
+# What a row does to the check, as the lists of reports have it.
+EFFECTS = {
+    Effect.BLOCKS: Head("❌", "Blocks"),
+    Effect.UNCLEAR: Head("❔", "Error"),
+    Effect.ONCE: Head("🔁", "Failed once, not re-asked"),
+    Effect.KNOWN: Head("⚠️", "Known, does not block"),
+    Effect.ADVISES: Head("⚠️", "Does not block"),
+    Effect.NONE: Head("✅", "Passed"),
+}
+OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "error"}
+_BESIDE = {
+    NEW_FAILURE: "new",
+    PRE_EXISTING: "also failed on the base",
+    UNSTEADY: "passed on the base, but not when the base's answer was graded again",
+    UNDECIDED: "the base's answer could not be graded again",
+}
+_FILES = 5  # with recorded answers that are named; results.json has all
+_MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "inconclusive"}
+
+
+def headline(decision: Decision) -> str:
+    """The verdict in a few words."""
+    setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
+    if decision.outcome is GateOutcome.PASS and not decision.run.rows:  # a run of no case passes in no other way
+        return "Nothing to check"
+    part = " (a part of the gate)" if decision.run.made.only else ""
+    return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
+
+
+def in_short(decision: Decision) -> str:
+    """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
+    cases, report = decision.cases, decision.run.baseline
+    all_cases = many(cases.planned, "case")
+    if not decision.run.rows:
+        return ""
+    if any(result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking for result in decision.rules) and report:
+        return f"{many(report.new_failures, 'new failure')} in {all_cases}"
+    if decision.outcome is GateOutcome.BLOCKED:
+        return f"{cases.failed:,} of {all_cases} failed" if cases.failed else ""
+    if decision.outcome is GateOutcome.INCONCLUSIVE and cases.errored:
+        return f"{many(cases.errored, 'error')} in {all_cases}"
+    return f"{cases.passed:,} of {all_cases} passed"
+
+
+def subjects(decision: Decision) -> list[str]:
+    """What was tested: each config by its description, else by its file, in a visible line."""
+    files = dict.fromkeys(row.suite for row in decision.run.rows)
+    return [one_line(decision.run.made.titles.get(file) or file, 120) for file in files]
+
+
+def no_model(models: tuple[AskedModel, ...]) -> str:
+    """Says so when replies came from a file, and of which model where others were asked; else an empty string."""
+    recorded = [model for model in models if model.replies_from == "file"]
+    if not recorded:
+        return ""
+    if not any(model.replies_from == "model" for model in models):
+        return "No model was asked: replies came from a file"
+    names = ", ".join(one_line(str(model), 80) for model in recorded)
+    return f"No model was asked for {names}: replies came from a file"
+
+
+def recorded(made: Made) -> str:
+    """Say ``Recorded answers: answers.jsonl (SHA-256 9f86...)``, made elsewhere; empty where there are none."""
+    named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
+    more = f" and {many(len(named) - _FILES, 'more file')}" if len(named) > _FILES else ""
+    return f"Recorded answers, made elsewhere: {', '.join(named[:_FILES])}{more}" if named else ""
+
+
+def changed(changes: GateChanges) -> str:
+    """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
+    if not changes.found:
+        return ""
+    said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
+    more = f", and changes it in {other:,} more" if other else ""
+    approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
+    return f"{said[0].upper()}{said[1:]}{more}{approved}"
+
+
+def cure(changes: GateChanges) -> str:
+    """What to do about the findings where they are meant."""
+    if changes.approved:
+        return ""
+    if not changes.block:
+        return "If this is intended, do nothing. After the merge, this is the gate of later pull requests."
+    somebody = "If this is intended, somebody other than the author must approve it"
+    if changes.refused:
+        return f"{somebody}: {one_line(changes.refused, 400)}."
+    return f"{somebody}. Set `approve-label` in the workflow, and let that person add the label."
+
+
+def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
+    """Which variables of the environment go where, and whose values are hidden: a line each."""
+    lines = [f"  {one_line(str(use), 200)}" for use in keys]
+    yield from ["keys and where they go:", *lines] if lines else []
+    names = ", ".join(one_line(name, 100) for name in hidden)
+    yield from [f"hidden in reports: {names}"] if names else []
+
+
+def compared(report: BaselineReport | None) -> str:
+    """Say ``Compared with the base (1a2b3c4, 2 days old): 3 new failures, 4 known ones, 1 fixed``; empty where there is none."""
+    if report is None:
+        return ""
+    parts = (
+        (report.new_failures, many(report.new_failures, "new failure")),
+        (report.pre_existing, many(report.pre_existing, "known failure")),
+        (report.unsteady, f"{report.unsteady:,} unsteady"),
+        (report.fixed, f"{report.fixed:,} fixed"),
+        (report.undecided, many(report.undecided, "error")),
+        (report.new, many(report.new, "new case")),
+        (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
+    )
+    said = ", ".join(text for number, text in parts if number) or "nothing changed"
+    found = [(words(by), by.compared) for words, by in ((dearer, report.cost), (slower, report.latency)) if by]
+    paces, over = " and ".join(pace for pace, _ in found), many(max((count for _, count in found), default=0), "answer")
+    more = f". An answer is {paces} than on the base, over {over}" if found else ""
+    return f"Compared with the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
+
+
+def counted(counts: Counts) -> str:
+    """``9 passed, 2 failed, 1 error``; what did not happen is left out."""
+    parts = (
+        (counts.passed, f"{counts.passed:,} passed"),
+        (counts.failed, f"{counts.failed:,} failed"),
+        (counts.errored, many(counts.errored, "error")),
+    )
+    return ", ".join(text for number, text in parts if number) or "nothing was graded"
+
+
+def tally(decision: Decision) -> str:
+    """The counts of the run in one line."""
+    cases, grades = decision.cases, decision.grades
+    if not decision.run.rows:
+        return "No case was run, and no model was asked"
+    return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
+
+
+def name(row: Row) -> str:
+    """What a case is called: its description, else its variables, else its number."""
+    text = one_line(row.description, 160)
+    if not text.strip():
+        pairs = ", ".join(f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4])
+        text = one_line(pairs, 160) or f"case {row.case + 1}"
+    return f"{text} ({'run' if row.run else 'repeat'} {row.repeat + 1})" if row.repeat else text
+
+
+def remarks(row: Row) -> list[str]:
+    """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
+    cut = ["the answer was cut at its token limit"] if row.metadata.get("finish_reason") == "length" else []
+    return [*filter(None, [row.reason]), *cut]
+
+
+def place(origin: Origin | None) -> str:
+    """``evals/a.yaml:12``, or an empty string."""
+    return one_line(str(origin), 300) if origin and origin.file else ""
+
+
+def spot(row: Row, grade: Grade) -> Origin:
+    """The config line of an assertion, else of its case."""
+    return grade.assertion.origin if grade.assertion.origin.file else row.origin
+
+
+def said(grade: Grade) -> str:
+    """``failed``, ``failed, 5 of 5 asks``, ``failed (advisory)`` or ``error``, and what a comparison with the base adds."""
+    beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
+    advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
+    where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else advice
+    once = "not re-asked" if grade.unconfirmed and not grade.votes else ""
+    about = "; ".join(filter(None, (where, beside, once)))
+    return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
+
+
+def asked(grade: Grade) -> str:
+    """``failed, 5 of 5 asks`` or ``passed, 1 of 3 asks failed``; an empty string where it was asked once."""
+    if not grade.votes:
+        return ""
+    failing, asks = fails(grade), many(len(grade.votes), "ask")
+    before = f", {grade.history.before}" if grade.history and grade.history.before else ""
+    if grade.outcome is Outcome.PASS:
+        return f"passed, {failing} of {asks} failed{before}"
+    if grade.outcome is Outcome.FAIL:
+        return f"failed, {failing} of {asks}{before}"
+    return f"error, {failing} of {asks} failed{before}"
+
+
+def fails(grade: Grade) -> int:
+    """How many asks of a grade failed."""
+    return sum(vote.outcome is Outcome.FAIL for vote in grade.votes)
+
+
+def ended(row: Row) -> str:
+    """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
+    if row.verdict:
+        return row.ran
+    votes = [asked(grade) for grade in row.grades if grade.votes]
+    return "not checked" if unchecked(row) else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
+
+
+def notes(decision: Decision) -> tuple[Note, ...]:
+    """The notes of the run, each once."""
+    return tuple(dict.fromkeys(decision.run.notes))
+
+
+def called(assertion: Asserted, metric: str = "") -> str:
+    """The type of an assertion, with its metric if it has one."""
+    metric = one_line(metric or assertion.metric, 60)
+    return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
+
+
+def scored(grade: Grade) -> str:
+    """``score 0.2, threshold 0.5``; an empty string where there is no score."""
+    if grade.score is None:
+        return ""
+    of = "" if grade.scale == 1 else f" of {grade.scale}"
+    if grade.threshold is None or grade.most:
+        limit = "" if grade.threshold is None else f", at most {figure(grade.threshold)} is allowed"
+        return f"score {scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
+    score, threshold = scores(grade.score, grade.threshold, grade.scale)
+    return f"score {score}{of}, threshold {threshold}"
+
+
+def expected(assertion: Asserted) -> str:
+    """What was asserted, as text; empty for assertions that take no value."""
+    text = shown(assertion.value)
+    return f"not: {text}" if text and assertion.type.startswith("not-") else text
+
+
+def verdict(result: RuleResult) -> str:
+    """``met``, ``missed`` or ``inconclusive``; ``met, with errors`` where the graded cases meet it and others have no grade."""
+    return "met, with errors" if incomplete(result) else _MET[result.outcome]
+
+
+def incomplete(result: RuleResult) -> bool:
+    """Whether the graded part meets the rule, while some of what it selects has no grade."""
+    return result.outcome is Outcome.PASS and result.errored > 0
+
+
+def weight(rule: Rule) -> str:
+    """Whether a rule can block."""
+    return "blocking" if rule.blocking else "advisory"
+
+
+def titled(rule: Rule, several: bool) -> str:
+    """The name of a rule, with its config file where there are several."""
+    text = one_line(rule.name, 100) or "every case"
+    return f"{text} ({one_line(rule.suite, 100)})" if several and rule.suite else text
+
+
+def measured(result: RuleResult) -> str:
+    """What a rule found, in the terms of what it requires."""
+    rule, graded = result.rule, result.passed + result.failed
+    if not rule.own and result.new_failures is None and result.p is None:
+        return one_line(result.reason, 300)
+    parts = []
+    if rule.every_case or rule.min_pass_rate is not None:
+        # Of every case, a rate of the others says nothing as long as they may still pass.
+        open_ = result.errored if (rule.every_case or not graded) and result.outcome is not Outcome.FAIL else 0
+        of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
+        known = result.low is not None and result.high is not None
+        interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
+        parts.append(
+            (f"{of} passed" if result.pass_rate is None or open_ else f"{_rates(rule, result.pass_rate)[0]} passed ({of})") + interval
+        )
+    if rule.min_score is not None and result.score is not None:
+        parts.append(f"mean score {_scores(result)[0]}")
+    if result.new_failures is not None:
+        parts.append(many(result.new_failures, "new failure"))
+    if result.worse is not None and result.better is not None and result.p is not None:
+        parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
+    parts += [words(by) for words, by in ((dearer, result.cost), (slower, result.latency)) if by]
+    if result.errored:
+        parts.append(many(result.errored, "error"))
+    return ", ".join(parts) or "nothing was graded"
+
+
+def before(result: RuleResult, report: BaselineReport) -> str:
+    """What the base says of what a rule measures, with the change; empty where that is not known."""
+    if result.base_rate is None:
+        return many(report.pre_existing, "known failure") if result.rule.max_new_failures is not None and report.pre_existing else ""
+    rate = _rates(result.rule, result.base_rate)[0]
+    if result.pass_rate is None or result.errored or report.new or report.removed:  # not of the same grades, so no change of them
+        return rate
+    change = round(100 * (result.pass_rate - result.base_rate), 1)
+    return f"{rate} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
+
+
+def shares(result: RuleResult) -> str:
+    """What a rule selects, by outcome: ``12 assertions: 9 passed, 3 failed``."""
+    counts = Counts(result.passed, result.failed, result.errored)
+    return f"{many(counts.planned, result.rule.counts)}: {counted(counts)}"
+
+
+def required(result: RuleResult) -> str:
+    """What a rule asks for."""
+    rule = result.rule
+    parts = ["every case passes"] if rule.every_case else []
+    if rule.min_pass_rate is not None:
+        parts.append(f"at least {_rates(rule, result.pass_rate)[1]} pass")
+    if rule.min_score is not None:
+        parts.append(f"mean score at least {_scores(result)[1]}")
+    if rule.min_cases is not None:
+        parts.append(f"at least {many(rule.min_cases, rule.counts)}")
+    if rule.confidence is not None:
+        parts.append(f"with {percent(rule.confidence)} confidence")
+    if rule.max_new_failures is not None:
+        parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
+    if rule.max_drop is not None:
+        parts.append(f"no drop of more than {percent(rule.max_drop)}")
+    parts += [f"at most {percent(share)} more expensive"] if (share := rule.max_cost_increase) is not None else []
+    parts += [f"at most {seconds:g} s slower"] if (seconds := rule.max_latency_increase) is not None else []
+    return ", ".join(parts) or "every grade of the base, the same or stricter"
+
+
+def _scores(result: RuleResult) -> tuple[str, str]:
+    rule, least = result.rule, result.rule.min_score or 0.0
+    measured = least if result.score is None else result.score
+    return scores(measured, least, rule.scale)
+
+
+def _rates(rule: Rule, rate: float | None) -> tuple[str, str]:
+    least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
+    return percents(least if rate is None else rate, least)

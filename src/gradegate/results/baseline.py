@@ -1,0 +1,148 @@
+"""Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from gradegate.core.numbers import many
+from gradegate.results.accounts import BaselineReport
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
+from gradegate.results.grades import Counterpart, Grade, Outcome, Row, parts
+from gradegate.security.redaction import excerpt
+from gradegate.structs import replace
+
+STALE = 14  # days after which a baseline is too old to go unsaid
+# What a failure is that passed on the base, by what the base's answer came to when it was graded again.
+_AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
+
+
+def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], tuple[str, ...]]:
+    """The answer of the base for each key of the run, and the names of those for which the run has none."""
+    waiting: dict[bytes, deque[Row]] = {}  # equal keys pair in the order in which they appear
+    for answer in baseline.answers:
+        waiting.setdefault(answer.key, deque()).append(answer)
+    pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
+    names = (row.description or json.dumps(row.vars, ensure_ascii=False) for left in waiting.values() for row in left)
+    return pairs, tuple(names)
+
+
+def beside(row: Row, base: Row | None) -> Row:
+    """A row that knows what the base says of it and of each of its grades."""
+    if base is None:
+        return row
+    # Of an answer that was none, whatever is said of it, there is nothing that could be graded again.
+    empty = not base.runs and not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
+    said = {}
+    for grade in base.grades:
+        first = grade.votes[0].outcome if grade.votes else grade.outcome
+        counterpart = Counterpart(Outcome.ERROR, Outcome.ERROR) if empty else Counterpart(grade.outcome, first)
+        said[grade.assertion.key] = grade.assertion.definition, counterpart
+    found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
+    grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
+    same = base.definition == row.definition
+    there = base.outcome if same else None
+    took = base.took if same and row.run <= 1 else None  # one answer of the base is beside one of the case's runs
+    return replace(row, grades=grades, base=there, base_took=took, base_runs=base.runs, base_passed=base.passed)
+
+
+def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
+    """What a grade is beside the base, whose answer came to ``again`` when it was graded again, None where it was not.
+
+    ``settled``: a failure stands, because it was confirmed or cannot be asked again.
+    """
+    base = grade.base.outcome if grade.base else Outcome.ERROR
+    if grade.outcome is Outcome.ERROR:
+        return UNDECIDED
+    if grade.outcome is Outcome.PASS:
+        return FIXED if base is Outcome.FAIL else OK
+    if base is Outcome.FAIL:
+        return PRE_EXISTING
+    if not settled:
+        return OPEN
+    return NEW_FAILURE if base is Outcome.ERROR else _AGAIN[again] if again else OPEN
+
+
+def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
+    """A row with the status of each of its grades; of those at ``open_`` places failures may still be asked again."""
+    grades = list(row.grades)
+    for place in reversed(range(len(grades))):  # the members of a set follow it
+        grade, settled = grades[place], place not in open_
+        kind = _of_set(grade, parts(grades, place)) if grade.assertion.is_set else status(grade, again.get(place), settled)
+        grades[place] = replace(grade, status=kind)
+    return replace(row, grades=tuple(grades))
+
+
+def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
+    """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
+    failing = {member.status for member in members if member.outcome is Outcome.FAIL and member.assertion.counts}
+    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    if grade.outcome is not Outcome.FAIL or old:
+        return status(grade, None, settled=True)
+    if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
+        return NEW_FAILURE
+    return next((kind for kind in (UNDECIDED, OPEN, UNSTEADY) if kind in failing), NEW_FAILURE)
+
+
+# --- what is said of it ---------------------------------------------------------------------------------------
+
+
+def report(
+    rows: Sequence[Row], paired: Sequence[Row | None], removed: tuple[str, ...], baseline: Baseline, now: datetime
+) -> BaselineReport:
+    """The run beside its base in figures; ``paired`` are the answers of the base for each row."""
+    counted = [row for row in rows if row.grades]
+    kinds = Counter(map(standing, counted))
+    return BaselineReport(
+        commit=baseline.commit,
+        age_days=age(baseline.started, now),
+        compared=sum(row.base in (Outcome.PASS, Outcome.FAIL) for row in counted),
+        new_failures=kinds[NEW_FAILURE],
+        pre_existing=kinds[PRE_EXISTING],
+        fixed=kinds[FIXED],
+        unsteady=kinds[UNSTEADY],
+        undecided=kinds[UNDECIDED],
+        new=sum(answer is None for answer in paired),
+        removed=removed,
+        fresh=baseline.fresh,
+    )
+
+
+def age(started: str, now: datetime) -> int | None:
+    """Whole days since a time in ISO 8601; None where it is none, or yet to come."""
+    try:
+        then = datetime.fromisoformat(started)
+        days = (now - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
+    except (ValueError, OverflowError):
+        return None
+    return days if days >= 0 else None
+
+
+def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str]) -> Iterator[str]:
+    """What a reader should know of a stored baseline. ``commit`` is that of the base, empty where it is not known."""
+    days = age(baseline.started, now)
+    if days is None:
+        yield "the baseline does not say when it was made"
+    elif days > STALE:
+        yield f"the baseline is {many(days, 'day')} old"
+    if commit and baseline.commit != commit:
+        yield f"the baseline is from commit {baseline.commit[:7] or 'unknown'}, but the base is at {commit[:7]}"
+    here, there = set(models), set(baseline.models)
+    if here != there:
+        yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
+    odd = 0
+    for row in baseline.answers:  # whether a case is not what its assertions come to, and nothing says that a function decided it
+        outcomes = {grade.outcome for grade in row.grades if grade.counts}
+        decided = row.threshold is not None or bool(row.reason)
+        odd += bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+    if odd:
+        what = "contradicts its" if odd == 1 else "contradict their"
+        yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
+    if baseline.confirm in ("", "off"):
+        yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
+
+
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
+    return ", ".join(f"`{excerpt(name, 80)}`" for name in ordered[:3]) + more or "none"

@@ -1,0 +1,189 @@
+"""The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+
+from gradegate.assertions.grading.conclusion import Bound, BoundSet
+from gradegate.core.suite import Policy, Rule
+from gradegate.gate.reasks.ballot import Counted, Prior, count, cut, mean_share
+from gradegate.gate.statistics import Lead, lead
+from gradegate.planning.checks.rules import selected
+from gradegate.planning.identity import Ordinals, digest, identity, request
+from gradegate.planning.plan import Job, Plan
+from gradegate.reports.view.wording import called, name
+from gradegate.results.accounts import GradeRecord, HistoryReport, PastRun, PastVotes, Records
+from gradegate.results.grades import Grade, Outcome, Row, RunResult
+from gradegate.structs import replace
+
+
+class Askable:
+    """The grades of a plan that count, that a blocking rule selects, and that asking again may change."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._jobs = plan.jobs
+        self.policies: dict[str, Policy] = {}
+        self.rules: dict[str, tuple[Rule, ...]] = {}  # those that block, by suite
+        for policy in plan.policies:
+            for rule in filter(lambda rule: rule.blocking and rule.judges, policy.rules):
+                self.policies[rule.suite] = policy
+                self.rules[rule.suite] = (*self.rules.get(rule.suite, ()), rule)
+
+    @cached_property
+    def grades(self) -> int:
+        """How many there are."""
+        return sum(job.repeats * sum(1 for _ in self.of(job)) for job in self._jobs)
+
+    def of(self, job: Job) -> Iterator[tuple[int, Bound]]:
+        """Those of each answer to a job, by their position among its grades."""
+        if all(bound.again.mode == "off" for binding in job.assertions for bound in binding.bounds):
+            return
+        rules, position = () if job.of_base else self.rules.get(job.suite, ()), 0
+        looked_at = {id(binding) for rule in rules for binding in selected(rule, job)}
+        for binding in job.assertions:
+            first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
+            negated_set = isinstance(binding, BoundSet) and binding.asserted.negated
+            if id(binding) in looked_at and binding.asserted.counts and not binding.compares and not negated_set:
+                for offset, bound in enumerate(binding.bounds):
+                    if bound.asserted.counts and mode_of(bound, job) != "off":
+                        yield first + offset, bound
+            position = first + len(binding.bounds)
+
+    def open_in(self, job: Job, row: Row) -> set[int]:
+        """The positions of failing grades of an answer that may be asked again."""
+        if all(grade.outcome is not Outcome.FAIL for grade in row.grades):
+            return set()
+        return {place for place, _ in self.of(job) if row.grades[place].outcome is Outcome.FAIL}
+
+    def lead(self, suite: str) -> Lead:
+        """By how many votes failures of that suite must lead."""
+        return lead(self.grades, self.policies[suite].noise)
+
+
+def mode_of(bound: Bound, job: Job) -> str:
+    """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, and for runs, "answers" is "grader"."""
+    mode = bound.again.mode
+    asked = not job.needs and not job.case.recorded and job.given is None and job.render is None and job.recall is None
+    asked = asked and job.target.replies_from != "prompt"
+    if mode == "answers" and not asked:
+        return "grader" if "text" in bound.models else "off"
+    return mode
+
+
+_SHORT, _DIGITS = 7, 16  # of a commit, and of the hash of a request
+_SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
+Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+class Histories:
+    """Of the grades that may be asked again, by one grader and in one run of the case."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._askable = plan, Askable(plan)
+        self.records: Records = plan.history.records if plan.history else {}
+        self._shares = cache(self._share)
+
+    @cached_property
+    def _identities(self) -> Mapping[Place, Mapping[int, str]]:
+        """By the position of a grade; equal ones are told apart by their order in the plan."""
+        ordinals, found = Ordinals(), dict[Place, dict[int, str]]()
+        for index, job in enumerate(self._plan.jobs):
+            for repeat in range(0 if job.of_base or job.needs else job.repeats):
+                key = identity(job, repeat).hex()
+                mine = found[index, repeat] = {}
+                for position, bound in self._askable.of(job):
+                    if not bound.again.opinions:
+                        held = bound.asserted
+                        graders = sorted(model.id for model in bound.models.values())
+                        own = digest([key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps])
+                        mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
+        return found
+
+    def of(self, place: Place) -> Mapping[int, str]:
+        """The identities of the grades of an answer, by their positions; none where no history is read or written."""
+        return self._identities.get(place, {}) if self._plan.history else {}
+
+    def counted(self, identity: str, model: str) -> Counted:
+        """The votes that count beside a first vote of a model."""
+        record = self.records.get(identity)
+        return count(record.runs, model) if record else Counted()
+
+    def prior(self, job: Job, position: int, identity: str, model: str) -> Prior | None:
+        """What the test begins with, of a first vote of a model; None where the history is not used."""
+        noise = self._askable.policies[job.suite].noise
+        found = self.counted(identity, model)
+        if not (found.used and noise):
+            return None
+        bound = dict(self._askable.of(job))[position]
+        failed = found.failed if mode_of(bound, job) == "grader" else ""
+        mean = mean_share(*self._shares(model), noise)
+        return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky)
+
+    def may_decide(self, job: Job, identity: str) -> bool:
+        """Whether the history is used where one of its models grades first."""
+        runs = self.records[identity].runs if identity in self.records else ()
+        return self._askable.policies[job.suite].noise > 0 and any(count(runs, model).used for model in {run.model for run in runs})
+
+    def _share(self, model: str) -> tuple[int, int]:
+        """The votes of all used histories of the plan by one model."""
+        used = [it for ids in self._identities.values() for own in ids.values() if (it := self.counted(own, model)).used]
+        return sum(it.fails for it in used), sum(it.passes for it in used)
+
+    # --- what came of it --------------------------------------------------------------------------------------
+
+    def told(self, job: Job, row: Row, identities: Mapping[int, str]) -> Row:
+        """A row whose grades know their earlier votes."""
+        if not identities:
+            return row
+        grades = list(row.grades)
+        for position, own in identities.items():
+            grade = grades[position]
+            found = self.counted(own, grade.model)
+            votes = _votes(grade)
+            if found.fails + found.passes and not votes.startswith("E"):
+                prior = self.prior(job, position, own, grade.model)
+                factor = prior.factor(votes.count("F"), votes.count("P")) if prior else None
+                past = PastVotes(found.fails, found.passes, grade.model, found.flaky, factor)
+                grades[position] = replace(grade, history=past)
+        return replace(row, grades=tuple(grades))
+
+    def report(self, rows: Sequence[Row]) -> HistoryReport | None:
+        """The history of the run in figures; None where none was read."""
+        if not (self._plan.history and self._plan.history.file):
+            return None
+        held = [(own, grade) for _, _, own, grade in self._grades(rows) if own in self.records]
+        past = [it.history for _, it in held if it.history]
+        newest = max((run for record in self.records.values() for run in record.runs), key=lambda run: run.at, default=None)
+        return HistoryReport(
+            file=self._plan.history.file,
+            commit=newest.commit if newest else "",
+            grades=len(held),
+            used=sum(it.bayes_factor is not None for it in past),
+            flaky=sum(it.flaky for it in past),
+            comes_and_goes=sum(bool(self.counted(own, it.model).failed) for own, it in held),
+        )
+
+    def lines(self, run: RunResult) -> Iterator[str]:
+        """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
+        from gradegate.results.results_file import history_lines  # its shapes take as long to define as a small plan to make
+
+        records, requests = dict(self.records), dict[int, str]()
+        for job, row, own, grade in self._grades(run.rows) if run.rows else ():
+            if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
+                stands = grade.outcome is not Outcome.FAIL or grade.confirmed
+                outcome = grade.outcome.value if stands else "open"
+                asked = requests.get(id(job)) or requests.setdefault(id(job), request(job).hex()[:_DIGITS])
+                past = PastRun(run.made.started[:10], run.made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
+                before = records[own].runs if own in records else ()
+                records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, past)))
+        yield from history_lines(records)
+
+    def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
+        """The grades with an identity, and what they are of."""
+        single = (row for row in rows if not row.needs)  # several runs of one case have no history
+        for (place, identities), row in zip(self._identities.items(), single, strict=True) if self._plan.history else ():
+            for position, own in identities.items():
+                yield self._plan.jobs[place[0]], row, own, row.grades[position]
+
+
+def _votes(grade: Grade) -> str:
+    return "".join(_SIGNS[vote.outcome] for vote in grade.votes) or _SIGNS[grade.outcome]

@@ -1,0 +1,359 @@
+"""Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from gradegate.assertions.grading.conclusion import BoundSet, conclude_set
+from gradegate.core.conversation import NO_USAGE, Transcript, Usage
+from gradegate.core.numbers import many
+from gradegate.gate.case_runs import stated
+from gradegate.gate.reasks.ballot import Prior, Standing, doubts, undecided
+from gradegate.gate.reasks.needs import Opened, Waves
+from gradegate.gate.reasks.needs import Place as Grades
+from gradegate.planning.plan import Job
+from gradegate.reports.view.wording import name
+from gradegate.results.accounts import BaselineReport, ConfirmReport
+from gradegate.results.grades import Grade, Outcome, Row, chief, members
+from gradegate.runner.reasks.histories import Askable, Histories, mode_of
+from gradegate.runner.reasks.reask import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
+from gradegate.runner.rounds import Place, Portions, Rounds, by_job
+from gradegate.runner.rows import concluded, with_grades
+from gradegate.structs import Struct, replace
+
+Pursue = Callable[[Sequence[Asking], Portions, Stopped], None]  # brings askings to their end, or as far as it can
+
+
+class Answer(Struct, frozen=True):
+    """A row with the job that it answers. ``transcript`` is what its graders saw, where that was kept."""
+
+    job: Job
+    row: Row
+    place: Place
+    transcript: Transcript | None = None
+
+    @property
+    def case(self) -> Place:
+        """What stands for all that is decided together: the first run of a case."""
+        return (self.place[0], 0) if self.job.needs else self.place
+
+    @property
+    def in_quarantine(self) -> bool:
+        """Whether its test is in a quarantine that still lasts."""
+        return self.job.case.quarantine is not None and self.job.case.quarantine.days >= 0
+
+
+class Confirming:
+    """The answers of a run, in plan order, while their failing grades are asked again."""
+
+    def __init__(
+        self,
+        askable: Askable,
+        answers: Iterable[Answer],
+        reask: int,
+        histories: Histories,
+        beside: Beside | None,
+        pursue: Pursue,
+        rounds: Rounds | None,
+    ) -> None:
+        self._askable, self._histories = askable, histories
+        self._pursue = pursue
+        self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
+        self._answers: list[Answer] = []
+        self.places: list[Place] = []  # of the answers
+        self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
+        self._reask = reask
+        self._beside = beside  # the base, where there is one, or a rule that asks for it
+        self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
+        self._open: dict[int, set[int]] = {}  # the positions of failing grades that may be asked again
+        self._torn: set[Grades] = set()  # grades of which neither side won
+        self._seen: set[int] = set()  # the answers of which something was open
+        self._wave: list[tuple[int, Asking]] = []  # what is asked now
+        self.said: list[Asking] = []  # all that was asked
+        self._lost = NO_USAGE  # what graders took for asks that came to nothing
+        self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
+        for it in answers:
+            self._add(it)
+
+    def _add(self, it: Answer) -> None:
+        number = len(self._answers)
+        self._answers.append(it)
+        self.places.append(it.place)
+        self._cases.setdefault(it.case, []).append(number)
+        if places := self._askable.open_in(it.job, it.row):
+            self._open[number] = places
+        if it.in_quarantine and (open_ := self._open.pop(number, None)):
+            # Only those with a history: it tells a break from flaking, and all else is forgiven whatever asks say.
+            worth = open_.intersection(self._priors(number, open_))
+            self._open |= {number: worth} if worth else {}
+        self._forgive(number)
+        self._seen |= {number} & self._open.keys()
+        self._state([number])
+
+    def run(self, portions: Portions, stopped: Stopped) -> None:
+        """Ask until no rule can change, or it is stopped."""
+        waves = self._waves()
+        while not stopped() and (wave := waves.next()):
+            for number in self.once(wave, portions, stopped):
+                waves.update(number, self._opened(number))
+        if not stopped():  # no rule needs it: those that read the report do
+            self.once(waves.last(), portions, stopped)
+
+    def once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
+        """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
+        self._wave = list(self._asking(wave))
+        self._pursued([asking for _, asking in self._wave], portions, stopped)
+        numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
+        self._go_on()
+        self._regrade(numbers, portions, stopped)
+        return sorted({self._cases[self._answers[number].case][0] for number in numbers})
+
+    def _pursued(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+        self.said += askings  # before: what is said until a signal comes was paid for
+        self._pursue(askings, portions, stopped)
+
+    def _go_on(self) -> None:
+        """Make the runs that cases need which re-asks unsettled."""
+        while self._rounds:
+            wanted = self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
+            known = set(self.places)
+            places = [place for place in wanted if place not in known]  # what is asked with them may have been before
+            if not places:
+                return
+            for place, asked in self._rounds.take(places).items():
+                self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
+
+    def round(self, spare: int) -> list[Grades]:
+        """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
+        return self._waves().round(spare)
+
+    def end(self, why: str) -> list[Row]:
+        """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
+        self._state([*self._settle(), *self._regraded()])
+        self._go_on()
+        if why and self._beside is not None:
+            for number in self._seen:
+                self._beside.give_up(self._answers[number].case, self._answers[number].row)
+            self._state(self._seen)
+        for number, position in self._waves().needed() if why else ():
+            grade = self._answers[number].row.grades[position]
+            self._change(number, {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)})
+            self._state([number])
+        for number in self._open:
+            left, answer = dict(self._left(number)), self._answers[number]
+            grades = tuple(replace(grade, unconfirmed=place in left) for place, grade in enumerate(answer.row.grades))
+            self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
+        found = by_job((it.place, self._histories.told(it.job, it.row, self._histories.of(it.place))) for it in self._answers)
+        return [row for rows in found.values() for row in stated(rows)]
+
+    # --- what is open -----------------------------------------------------------------------------------------
+
+    def _waves(self) -> Waves:
+        if not self._open:
+            return Waves((), ())
+        rules = (rule for several in self._askable.rules.values() for rule in several)
+        compared = self._beside is not None and self._beside.baseline is not None
+        return Waves(rules, {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()}, compared)
+
+    def _opened(self, number: int) -> Opened:
+        numbers = self._cases[self._answers[number].case]
+        return Opened.of_case([(it, self._answers[it].row, frozenset(self._open.get(it, ()))) for it in numbers])
+
+    # --- a wave -----------------------------------------------------------------------------------------------
+
+    def _asking(self, wave: Iterable[Grades]) -> Iterator[tuple[int, Asking]]:
+        """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
+        groups: dict[tuple[int, bool, bool], list[int]] = {}
+        for number, position in wave:
+            answer = self._answers[number]
+            bound = dict(self._askable.of(answer.job))[position]
+            old = self._beside is not None and not answer.job.needs and self._beside.remembers(answer.job, answer.row, position)
+            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(position)
+        for (number, anew, old), positions in groups.items():
+            job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript
+            bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
+            asks = {place: [row.grades[place]] for place in bounds}
+            lead = self._askable.lead(job.suite)
+            kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
+            priors = {} if old else self._priors(number, positions)
+            yield number, kind(answer.place, job, transcript or row.transcript, bounds, asks, lead, self._reask, anew, priors)
+
+    def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
+        """Of the grades whose history is used."""
+        answer = self._answers[number]
+        known = ((place, own) for place, own in self._histories.of(answer.place).items() if place in positions)
+        priors = {place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model) for place, own in known}
+        return {place: prior for place, prior in priors.items() if prior}
+
+    def _settle(self) -> list[int]:
+        """Conclude what was asked; gives the numbers of its answers."""
+        numbers = []
+        while self._wave:
+            number, asking = self._wave[-1]
+            grades = {place: asking.concluded(place) for place in asking.asks if len(asking.asks[place]) > 1}
+            self._torn |= {(number, place) for place in grades if asking.standing(place) is Standing.CONTRADICTORY}
+            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
+            self._change(number, grades)
+            row = self._answers[number].row
+            self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + sum(asking.usages, NO_USAGE)))
+            self._lost += asking.lost
+            self.lost_answers += asking.lost_answers
+            self._wave.pop()
+            numbers.append(number)
+        return numbers
+
+    def _change(self, number: int, grades: Mapping[int, Grade]) -> None:
+        """Put other grades into a row, and conclude its sets and its case anew."""
+        answer, position = self._answers[number], 0
+        changed = [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)]
+        for binding in answer.job.assertions:
+            if isinstance(binding, BoundSet):
+                inside = [replace(changed[place], inner=False) for place in members(changed, position)]
+                changed[position] = conclude_set(binding, inside)
+                position += len(inside)
+            position += 1
+        self._answers[number] = replace(answer, row=with_grades(answer.job.case, answer.row, changed))
+        self._forgive(number)
+
+    # --- quarantine -------------------------------------------------------------------------------------------
+
+    def _forgive(self, number: int) -> None:
+        """Let grades of a test in quarantine only advise as far as they are flaky, and conclude the case without them."""
+        answer = self._answers[number]
+        quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
+        if quarantine is None or not answer.in_quarantine:
+            return
+        priors = self._priors(number, self._histories.of(answer.place))
+        bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
+        held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
+        broken = any(grades[place].outcome is Outcome.FAIL for place in held)
+        held |= {chief(grades, place) for place in held}
+        forgiven = {place for place in bad if place not in held and not grades[place].inner}
+        # Where the whole test has one score, all of it is forgiven but for errors, or none.
+        if answer.job.case.threshold is not None or answer.job.case.scoring:
+            outcome, _, _ = concluded(answer.job.case, [replace(grade, quarantine="") for grade in grades])
+            whole = outcome is Outcome.FAIL and not broken
+            forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner and place not in held}
+        until = quarantine.until.isoformat()
+        changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
+        # A run that fails is no run that passes.
+        row = replace(answer.row, grades=changed) if answer.job.needs else with_grades(answer.job.case, answer.row, changed)
+        self._answers[number] = replace(answer, row=row)
+
+    def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
+        """Whether a grade that does not pass may be forgiven: its history, where it has one, is flaky and finds no break."""
+        grade = self._answers[number].row.grades[place]
+        if grade.assertion.is_set:  # its members say
+            return True
+        if prior and not (prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True):
+            return False
+        return grade.outcome is Outcome.FAIL or (number, place) in self._torn
+
+    def _unneeded(self) -> Iterator[str]:
+        for number, answer in enumerate(self._answers):
+            for prior in self._priors(number, self._histories.of(answer.place)).values() if answer.in_quarantine else ():
+                if not prior.flaky:
+                    what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
+                    cure = "fix it" if prior.fails else "remove the quarantine"
+                    yield f"`{name(answer.row)}` is in quarantine but still counts, because it is not flaky: {what}: {cure}"
+
+    # --- the base ---------------------------------------------------------------------------------------------
+
+    def _regrade(self, numbers: Iterable[int], portions: Portions, stopped: Stopped) -> None:
+        """Have the base's answers graded again where a failure was confirmed, and say what that makes of it."""
+        if self._beside is None:
+            return
+        numbers = list(numbers)
+        self._state(numbers)
+        pending: set[tuple[Place, int]] = set()
+        for number in numbers:
+            answer = self._answers[number]
+            runs = [self._answers[run].row for run in self._cases[answer.case]]
+            if self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], runs):
+                continue
+            begun = {place for case, place in pending if case == answer.case}
+            if regrading := self._beside.regrading(answer.case, answer.place, answer.job, answer.row, begun):
+                self._regradings.append((number, regrading))
+                pending |= {(answer.case, place) for place in regrading.bounds}
+        self._pursued([regrading for _, regrading in self._regradings], portions, stopped)
+        self._regraded()
+        self._state(run for number in numbers for run in self._cases[self._answers[number].case])
+
+    def _regraded(self) -> list[int]:
+        """Keep what was found of the base's answers; gives the numbers of those of the run."""
+        numbers = []
+        while self._regradings and self._beside:
+            number, regrading = self._regradings.pop()
+            self._beside.keep(self._answers[number].case, regrading)
+            numbers.append(number)
+        return numbers
+
+    def _state(self, numbers: Iterable[int]) -> None:
+        """Say of each grade what it is beside the base."""
+        beside = self._beside
+        for number in numbers if beside else ():
+            answer = self._answers[number]
+            row = beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))  # type: ignore[union-attr]
+            self._answers[number] = replace(answer, row=row)
+
+    @property
+    def unseen(self) -> Usage:
+        """What graders took for no grade of the run: for asks that came to nothing, and for the base's answers."""
+        return self._lost + (self._beside.usage if self._beside else NO_USAGE)
+
+    def baseline(self, rows: Sequence[Row]) -> BaselineReport | None:
+        """The run beside its base; None where there is none."""
+        return self._beside.report(rows) if self._beside else None
+
+    # --- what came of it --------------------------------------------------------------------------------------
+
+    def report(self) -> ConfirmReport:
+        """The figures."""
+        asked = list(self._asked_again())
+        outcomes = [grade.outcome for grade in asked]
+        unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
+        for runs in self._cases.values():  # and runs that nobody needed
+            job = self._answers[runs[0]].job
+            unanswered += (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job)) if job.needs else 0
+        policies, suites = self._askable.policies.values(), self._askable.policies
+        beside, answers = self._beside, self._answers
+        left = [(number, place) for number in self._open for place, _ in self._left(number)]
+        return ConfirmReport(
+            mode=", ".join(sorted({policy.confirm for policy in policies})) or "off",
+            noise=max((policy.noise for policy in policies), default=0.0),
+            lead=max((self._askable.lead(suite).votes for suite in suites), default=0),
+            grades=self._askable.grades,
+            asked_again=len(asked),
+            overturned=outcomes.count(Outcome.PASS),
+            confirmed=sum(grade.confirmed is True for grade in asked),
+            undecided=outcomes.count(Outcome.ERROR),
+            not_asked_again=len(left),
+            pre_existing=sum(bool(beside and beside.remembers(answers[n].job, answers[n].row, place)) for n, place in left),
+            asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
+        )
+
+    def doubts(self) -> list[str]:
+        """What the asks say against `noise`, and against asking the same grader again."""
+        held = all(self._askable.lead(suite).held for suite in self._askable.policies)
+        return [*doubts(self.report(), list(self._asked_again()), held), *self._unneeded()]
+
+    def _left(self, number: int) -> Iterator[tuple[int, Grade]]:
+        """The open grades of an answer that fail, with their positions; what a set tolerates of its members does not."""
+        grades = self._answers[number].row.grades
+        for place in self._open[number]:
+            if grades[place].outcome is grades[chief(grades, place)].outcome is Outcome.FAIL:
+                yield place, grades[place]
+
+    def _asked_again(self) -> Iterator[Grade]:
+        return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
+
+
+def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+    """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
+    if portions.budget.limits.calls is None:
+        portions.in_threads(lambda asking: asking.pursue(stopped), askings)
+
+    def take_back(cut: Iterable[Asking]) -> None:
+        for asking in cut:
+            asking.take_back()
+
+    while not stopped() and (open_ := [asking for asking in askings if asking.open]):
+        portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back)

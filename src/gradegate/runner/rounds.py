@@ -1,0 +1,174 @@
+"""What is asked next: runs of cases in rounds, jobs that belong together, and portions of work that the budget covers."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from gradegate.core.conversation import Transcript
+from gradegate.gate.case_runs import next_runs, whole
+from gradegate.http.budget import Budget
+from gradegate.planning.checks.rules import selected
+from gradegate.planning.identity import identity
+from gradegate.planning.plan import Job, Plan
+from gradegate.results.grades import Outcome, Row
+from gradegate.runner.reasks.histories import Askable
+from gradegate.structs import Struct
+
+Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+class Asked(Struct, frozen=True):
+    """An answer with what its graders saw."""
+
+    row: Row
+    transcript: Transcript | None = None  # kept only of answers that will be compared or asked again
+    job: Job | None = None  # with the stored answers that it used
+    known: Mapping[str, str] | None = None  # these stored answers
+
+
+Take = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # gives each answer: asked for now or before, or as one that is missing
+
+
+class Rounds:
+    """The runs of cases are made in rounds, as many at once as decide, and what belongs together at the same time."""
+
+    def __init__(self, plan: Plan, take: Take) -> None:
+        self.take = take
+        self.jobs = plan.jobs
+        rules = [rule for policy in plan.policies for rule in policy.rules]
+        with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
+        # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
+        self._rules = {index: [it for it in rules if it.suite == job.suite and any(selected(it, job))] for index, job in with_runs}
+        self._groups = groups(plan.jobs, sides=False) if with_runs else []
+
+    def answers(self, only: Collection[int] | None = None) -> dict[Place, Asked]:
+        """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
+        wanted = range(len(self.jobs)) if only is None else sorted(only)
+        if not self._groups:
+            return {**self.take([(index, repeat) for index in wanted for repeat in range(self.jobs[index].repeats)])}
+        found: dict[Place, Asked] = {}
+        rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
+        while places := self.next(rows):
+            found |= self.take(places)
+            rows = by_job((place, asked.row) for place, asked in found.items())
+        return dict(sorted(found.items()))
+
+    def next(self, rows: Mapping[int, Sequence[Row]]) -> list[Place]:
+        """What is asked now, where these rows are there, by the index of their job; what is not among them needs nothing."""
+        places: list[Place] = []
+        for group in self._groups:
+            known = [index for index in group if index in rows]
+            if count := max((self.more(index, rows[index]) for index in known), default=0):
+                made = max(len(rows[index]) for index in known)
+                places += ((index, it) for index in group for it in range(made, min(made + count, self.jobs[index].repeats)))
+        return sorted(places)
+
+    def more(self, index: int, rows: Sequence[Row]) -> int:
+        """How many more runs of a job are made at once, or answers to it."""
+        job = self.jobs[index]
+        if job.needs is None or job.given is not None:
+            # A missing run before another is there: it is an error, as a live one would be.
+            answers = max((n for n, it in enumerate(job.given, 1) if it), default=0) if job.needs and job.given else job.repeats
+            return 0 if rows else max(1, answers)
+        return next_runs(self._rules[index], rows, job.needs)
+
+    def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
+        """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
+        rows = by_job((place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs)
+        failing = {index: of for index, of in rows.items() if not self.passes(index, of)}
+        open_ = {index for index, of in failing.items() if any(askable.open_in(self.jobs[index], row) for row in of)}
+        groups = ([index for index in group if index in rows] for group in self._groups if open_.intersection(group))
+        places = ((index, it) for group in groups for index in group for it in range(len(rows[index]), self.jobs[index].repeats))
+        return [place for place in places if self.jobs[place[0]].given is None]
+
+    def passes(self, index: int, rows: Sequence[Row]) -> bool:
+        """Whether these runs of a job pass for all that look at them."""
+        views = (whole(rule, rows) for rule in (None, *self._rules[index]))
+        return all(view.outcome is Outcome.PASS for view in views if view)
+
+
+def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:
+    """Rows by the index of their job, in the order of their repetitions."""
+    found: dict[int, list[Row]] = {}
+    for (index, _), row in sorted(answers, key=lambda answer: answer[0]):
+        found.setdefault(index, []).append(row)
+    return found
+
+
+def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
+    """The indexes of jobs in groups: a conversation, what a comparison compares, both ``sides`` of what a base is asked for.
+
+    The repetitions of a job are one with it.
+    """
+    above = list(range(len(jobs)))  # of each job one of its group; the first of a group is its own
+
+    def head(index: int) -> int:
+        while above[index] != index:
+            above[index] = above[above[index]]
+            index = above[index]
+        return index
+
+    first: dict[object, int] = {}
+    for index, job in enumerate(jobs):
+        talk = [("talk", job.of_base, job.talk)] if job.talk is not None else []
+        comparison = [("compared", job.suite, job.number)] if any(binding.compares for binding in job.assertions) else []
+        side = [("side", index - job.of_base)] if sides else []  # the base's side stands behind its own
+        for tie in (*talk, *comparison, *side):
+            low, high = sorted((head(first.setdefault(tie, index)), head(index)))
+            above[high] = low
+    found: dict[int, list[int]] = {}
+    for index in range(len(jobs)):
+        found.setdefault(head(index), []).append(index)
+    return list(found.values())
+
+
+def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
+    """The shard of each job, from 1 to ``of``, by its index.
+
+    Groups lie in the order of digests of their names, and each shard takes as much of that order as any other. So shards
+    are even, and a case that is added moves few others to another shard, and away from its cache.
+    """
+    found: dict[int, int] = {}
+    before, total = 0, sum(job.repeats for job in jobs)
+    for group in sorted(groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)):
+        answers = sum(jobs[index].repeats for index in group)
+        found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)
+        before += answers
+    return found
+
+
+T = TypeVar("T")
+MARGIN = 2  # times what is expected: a reply that cannot be read is asked for once more
+InThreads = Callable[[Callable[[Any], None], Iterable[Any]], None]  # does the work for every item, several at once
+
+
+class Portions(Struct, frozen=True):
+    """Divides work by what is left of a budget's calls.
+
+    What is asked at once, in whatever order, takes the same calls in all. So only the portion in which the calls end
+    depends on threads, and what came of it counts for nothing. Portions get smaller towards the end, to lose little.
+    Without a limit of calls there is one portion.
+    """
+
+    budget: Budget
+    in_threads: InThreads
+
+    def work(
+        self, do: Callable[[T], None], items: Sequence[T], calls: Callable[[T], int], take_back: Callable[[Sequence[T]], None]
+    ) -> None:
+        """Do it for all items, in their order. ``calls`` says what one is expected to take.
+
+        ``take_back`` is given the portion in which the calls ended; later items are done as far as that takes none.
+        """
+        begun = 0
+        while begun < len(items):
+            ended, end = self.budget.out_of_calls, len(items)
+            if not ended and self.budget.limits.calls is not None:  # as far as the calls suffice, and at least one item
+                left, end = self.budget.calls_left, begun
+                while end < len(items) and (left := left - MARGIN * calls(items[end])) >= 0:
+                    end += 1
+                end = max(end, begun + 1)
+            portion = items[begun:end]
+            self.in_threads(do, portion)
+            begun = end
+            if self.budget.out_of_calls and not ended:
+                take_back(portion)

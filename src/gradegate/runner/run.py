@@ -1,0 +1,283 @@
+"""Runs a plan in threads: asks the targets, has the answers graded, and turns whatever goes wrong into an ERROR."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from gradegate.core.conversation import NO_USAGE, Usage
+from gradegate.errors import Terminated, Trouble
+from gradegate.gate.decision import decide
+from gradegate.http.client import Client
+from gradegate.planning.plan import Job, Plan
+from gradegate.providers.cache.call import at
+from gradegate.results.accounts import SentinelAsk
+from gradegate.results.grades import Outcome, Row, RunResult
+from gradegate.runner import answers as converse
+from gradegate.runner import rows
+from gradegate.runner.conclusion import Account, Gathered
+from gradegate.runner.estimate import answer_calls, grader_calls, target_calls
+from gradegate.runner.grading import Answered, Occasions, compared, grades_of, guarded
+from gradegate.runner.reasks.histories import Askable
+from gradegate.runner.rounds import Asked, Place, Portions, Rounds
+from gradegate.sandbox import repository_code as programs
+from gradegate.structs import replace
+
+T = TypeVar("T")
+_GLANCE, _SWIFT = 0.005, 10  # seconds in which one thread has so many items done that wait for nothing
+LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
+
+Watch = Callable[[Row], None]
+
+
+class Run:
+    """One run of a plan. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
+
+    def __init__(self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> None:
+        self._plan = plan
+        self._client = client
+        self._reask = reask
+        self._occasions = Occasions(plan.jobs, client.replies)
+        self._watch = watch
+        self._answers: dict[Place, Asked] = {}
+        self._threads: list[threading.Thread] = []
+        self._stopped = ""
+        self._askable = Askable(plan)
+        self._rounds = Rounds(plan, self._take)
+        self._portions = Portions(client.budget, self._in_threads)
+        self._cut: list[Place] = []  # in the midst of which the budget's calls ended
+        self._compared: set[Place] = set()  # the first answer of each comparison that was made
+        self._lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # what target and graders took and no row has
+        self._sentinels: list[SentinelAsk] = []
+        self._gathered: Gathered | None = None
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
+        groups: dict[tuple[str, int, int], list[Place]] = {}
+        for index, job in enumerate(plan.jobs):
+            for repeat in range(job.repeats) if any(binding.compares for binding in job.assertions) else ():
+                groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
+        self._groups = list(groups.values())  # of answers that are to be compared with one another
+
+    def result(self) -> RunResult:
+        """Every planned answer, in plan order."""
+
+        def ask() -> None:
+            self._rounds.answers()
+            self._gathered = self._gather()
+            self._gathered.confirming.run(self._portions, self._no_more)
+            rules = decide(self._gathered.result("", self._account()), self._plan.policies).rules if self._plan.sentinels else ()
+            missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in rules)
+            if self._plan.sentinels and (self._plan.sentinels.always or missed):
+                self._ask_sentinels()
+
+        self._until_stopped(ask)
+        gathered = self._gathered or self._gather()
+        return gathered.result(self._no_more(), self._account())
+
+    def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
+        """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
+
+        Jobs of one conversation, and those that are compared with one another, are all among them or none.
+        """
+
+        def ask() -> None:
+            self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
+            if sentinels:
+                self._ask_sentinels()
+
+        self._until_stopped(ask)
+        self._leave_uncompared()
+        return self._rounds.answers(only) | self._answers, self._account()
+
+    def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[Gathered, Account]:
+        """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
+        gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
+        confirming = gathered.confirming
+        wave = [(number, position) for number, place in enumerate(confirming.places) for position in open_.get(place, ())]
+        self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
+        said = confirming.said
+        self._lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
+        return gathered, self._account()
+
+    def _ask_sentinels(self) -> None:
+        """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
+        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
+        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
+        asks: list[SentinelAsk] = []
+        usages: list[Usage] = []
+
+        def ask(sentinel: tuple[Job, bool]) -> None:
+            job, label = sentinel
+            answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
+            grades = () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)
+            outcome = grades[0].outcome if grades else Outcome.ERROR
+            model = next((grade.model for grade in grades if grade.model), "")
+            asks.append(SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS))
+            usages.extend(grade.usage for grade in grades)
+
+        self._in_threads(ask, jobs)
+        self._lost = self._lost[0], self._lost[1] + sum(usages, NO_USAGE)
+        self._sentinels = self._sentinels if self._no_more() else asks
+
+    def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
+        """The answers, which are asked for if they were not before and the run goes on."""
+        jobs, answers = self._plan.jobs, self._answers
+        if left := [place for place in places if place not in answers and not self._stopped]:
+
+            def calls(chain: Sequence[Place]) -> int:
+                return sum(answer_calls(jobs[index]) for index, _ in chain)
+
+            def calls_to_compare(group: Sequence[Place]) -> int:
+                return sum(grader_calls(binding) for binding in jobs[group[0][0]].assertions if binding.compares)
+
+            self._portions.work(self._answer_chain, converse.chains(jobs, left), calls, self._take_back)
+            # Nothing is compared where an answer is missing.
+            groups = [group for group in self._groups if group[0] not in self._compared]
+            whole = [group for group in groups if all((it := answers.get(place)) and it.transcript for place in group)]
+            self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
+        why = f"not run: the run was {self._stopped}"
+        return {it: answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED)) for it in places}
+
+    def _until_stopped(self, work: Callable[[], object]) -> None:
+        """Do it to its end, or until a signal."""
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
+        self._client.budget.start()
+        try:
+            work()
+        except KeyboardInterrupt as e:
+            self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
+            self._client.stop()
+            programs.end()
+            until = time.monotonic() + LAST_WORDS
+            for thread in filter(threading.Thread.is_alive, self._threads):  # the signal may come before the last is started
+                thread.join(max(0.0, until - time.monotonic()))
+
+    def _account(self) -> Account:
+        replies = self._client.replies
+        return Account(
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=time.monotonic() - self._clock,
+            stopped=self._stopped,
+            lost=self._lost,
+            budget=self._client.budget.report(),
+            cache=replies.report() if replies else None,
+            problems=tuple(replies.problems) if replies else (),
+            sentinels=tuple(sorted(self._sentinels, key=lambda it: it.model)),
+        )
+
+    def _no_more(self) -> str:
+        """Why nothing more is asked; an empty string as long as something may be."""
+        if self._stopped:
+            return f"the run was {self._stopped}"
+        used_up = self._client.budget.report().used_up
+        return f"the budget of {used_up} is used up" if used_up else ""
+
+    def _gather(self) -> Gathered:
+        self._leave_uncompared()
+        return Gathered.of(self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds)
+
+    def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
+        """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
+        waiting = deque(items)
+
+        def loop() -> None:
+            while not self._stopped:
+                try:
+                    item = waiting.popleft()
+                except IndexError:
+                    return
+                work(item)
+
+        # Daemons, so that a call which hangs in name resolution cannot hold the exit.
+        self._threads = [threading.Thread(target=loop, daemon=True) for _ in range(min(self._plan.concurrency, len(waiting)))]
+        for number, thread in enumerate(self._threads):
+            thread.start()
+            swift = number == 0  # as long as the first waits for nothing, others would only be in its way
+            while swift and waiting:
+                left = len(waiting)
+                thread.join(_GLANCE)
+                swift = left - len(waiting) >= _SWIFT
+        for thread in self._threads:
+            thread.join()
+
+    def _answer_chain(self, chain: Sequence[Place]) -> None:
+        memory, undone = converse.Memory(), False
+        for place in chain:
+            ended = self._client.budget.out_of_calls
+            answer = self._asked(*place, memory)
+            if self._stopped:
+                return
+            if undone and answer.row.error:  # with one before it in its conversation undone, it may lack nothing else
+                grades = tuple(replace(grade, setup=False, undone=True, unheard=False) for grade in answer.row.grades)
+                answer = replace(answer, row=replace(answer.row, grades=grades, undone=True))
+            undone = undone or answer.row.undone
+            if self._client.budget.out_of_calls and not ended:
+                self._cut.append(place)
+            self._answers[place] = answer
+            self._watch(answer.row)
+
+    def _asked(self, index: int, repeat: int, memory: converse.Memory) -> Asked:
+        planned = self._plan.jobs[index]
+        known = memory.known(planned)  # before the answer is stored that this job gives
+        job = guarded(lambda: memory.recalled(planned), lambda error: error)
+        if isinstance(job, Exception):
+            return Asked(rows.failed(planned, repeat, job))
+        with at(self._occasions.of_answer(index, repeat)):
+            answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
+            if isinstance(answer, Exception):
+                return Asked(rows.failed(job, repeat, answer))
+            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask), planned)
+        again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
+        kept = again or any(binding.compares for binding in job.assertions)
+        return Asked(row, answer if kept else None, None if job is planned else job, known)
+
+    # --- where the calls of the budget end ------------------------------------------------------------------------
+
+    # Which answers and grades got the last calls is chance: what these took is on the account of the run and not on theirs.
+
+    def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
+        """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
+        why = f"not run: {self._no_more()}"
+        for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
+            job, asked = self._plan.jobs[place[0]], self._answers[place]
+            if target_calls(job):
+                self._put(place, Asked(rows.unanswered(job, asked.row, why)))
+            else:
+                self._put(place, replace(asked, row=rows.ungraded(job, asked.row, why, rows.asks)))
+
+    def _put(self, place: Place, asked: Asked) -> None:
+        """Take this in place of what was there; what that took is on the account of the run from here on."""
+        before, after = self._answers[place].row, asked.row
+        target = before.usage if before.usage != after.usage else NO_USAGE
+        pairs = zip(before.grades, after.grades, strict=True)
+        graders = sum((old.usage for old, new in pairs if old.usage != new.usage), NO_USAGE)
+        self._lost = self._lost[0] + target, self._lost[1] + graders
+        self._answers[place] = asked
+
+    def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
+        why = f"not run: {self._no_more()}"
+        for place in (place for group in groups for place in group):
+            if (asked := self._answers.get(place)) and asked.transcript:
+                row = rows.ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
+                self._put(place, replace(asked, row=row))
+
+    # --- comparisons ------------------------------------------------------------------------------------------
+
+    def _leave_uncompared(self) -> None:
+        """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
+        left = [group for group in self._groups if group[0] not in self._compared]
+        undone = {place for place, answer in self._answers.items() if answer.row.undone}
+        self._take_back_comparisons([group for group in left if self._stopped or not undone.isdisjoint(group)])
+
+    def _compare(self, group: Sequence[Place]) -> None:
+        answers = [self._answers[place] for place in group]
+        parts = zip(group, answers, strict=True)
+        compare = [Answered(a.job or self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
+        with at(self._occasions.of_comparison(*group[0])):
+            found = compared(compare, self._reask)
+        if self._stopped:
+            return
+        self._compared.add(group[0])
+        for place, answer, row in zip(group, answers, found, strict=True):
+            self._answers[place] = replace(answer, row=row)

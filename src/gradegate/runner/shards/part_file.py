@@ -1,0 +1,185 @@
+"""The replies of a shard on their way to other jobs: a file of JSON lines, and which files of a folder belong to one run.
+
+The last line says how many there are, and their digest: what is cut is seen to be. The files come from other jobs, and anybody may
+have written them: they are read strictly, and within bounds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gradegate.core.options import MOST_SHARDS
+from gradegate.core.validation import first_wrong
+from gradegate.errors import ConfigError, NoPartsError
+from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
+from gradegate.files.plain_files import UnusableError, regular
+from gradegate.security.redaction import excerpt
+from gradegate.structs import Struct
+
+FORMAT = 3  # grows when a line changes its meaning
+PART, OPEN = "part", "open"
+MOST_FILES = 10_000
+_MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
+_SHOWN = 40  # characters of what a header says
+_FORM = "<--shard 1/8> writes one, for each of 8 jobs"
+Index = Annotated[int, Field(ge=0)]
+M = TypeVar("M", bound=BaseModel)
+N = TypeVar("N", bound=BaseModel)
+
+
+class Damaged(ValueError):
+    """The file cannot be used; the message says why, and at which line."""
+
+
+class Line(BaseModel):
+    """A line of a part."""
+
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Header(Line):
+    """The first line: what the file is a part of. ``basis`` is a digest of the parts of the rounds before."""
+
+    gradegate: Literal["part", "open"]
+    format: Annotated[int, Field(strict=True, ge=FORMAT, le=FORMAT)]
+    version: str
+    plan: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    commit: str
+    run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
+    shard: Index  # 0 in a file that names open failures
+    of: Annotated[int, Field(ge=1, le=MOST_SHARDS)]
+    round: Annotated[int, Field(ge=1, le=99)]
+    attempt: Annotated[int, Field(ge=1)]
+    basis: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
+
+    def unlike(self, own: Header) -> str:
+        """Why a file is none of one's own run, an empty string where it is one."""
+        if self.version != own.version:
+            return f"it was written by version {excerpt(self.version, _SHOWN)}, and this is {own.version}"
+        if self.commit != own.commit:
+            return f"it is of commit {self.commit[:7] or 'unknown'}, and this is {own.commit[:7] or 'unknown'}"
+        if self.run != own.run:
+            return f"it is of the workflow run {excerpt(self.run, _SHOWN) or 'of nobody'}, and this is {own.run or 'none'}"
+        return "" if self.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
+
+
+class Footer(Line):
+    """The last line: how many there are before it, and the SHA-256 of all their bytes."""
+
+    lines: int
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Part(Struct, frozen=True):
+    """A file that is whole: its first and its last line."""
+
+    path: Path
+    header: Header
+    footer: Footer
+
+    def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
+        """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
+        if self.footer.lines < 2:
+            raise Damaged("it has no lines between the first and the last")
+        with _opened(self.path) as file:
+            file.readline(MAX_FILE)
+            for number in range(2, self.footer.lines):
+                try:
+                    take(_parsed(model, file.readline(MAX_FILE)))
+                except Damaged as e:
+                    raise Damaged(f"line {number}: {e}") from e
+            return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
+
+
+def closed(lines: Iterable[str]) -> Iterator[str]:
+    """These lines, each without its end, as those of a file, and the footer."""
+    digest, count = hashlib.sha256(), 0
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+        count += 1
+        yield line + "\n"
+    yield Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n"
+
+
+def read(path: Path) -> Part:
+    """A file, once all in it is what its last line says. Raises Damaged."""
+    digest, number, first, last = hashlib.sha256(), 0, b"", b""
+    with _opened(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_FILE), b""), 1):
+            if number > _MOST:
+                raise Damaged(f"it has more than {_MOST:,} lines")
+            if not line.endswith(b"\n"):
+                raise Damaged(f"it is cut: line {number} has no end")
+            digest.update(last)
+            first, last = (first or last), line
+    footer = _parsed(Footer, last, otherwise="it is cut: the last line is not a footer")
+    if footer.lines != number - 1:
+        raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
+    if footer.sha256 != digest.hexdigest():
+        raise Damaged("it was changed after it was written: its digest is another")
+    return Part(path, _parsed(Header, first, "line 1: "), footer)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    try:
+        with regular(path, MAX_BASELINE) as file:
+            yield file
+    except UnusableError as e:
+        raise Damaged(str(e)) from e
+
+
+def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
+    """A line as that model. Raises Damaged: ``where``, and what is wrong; or, in place of both, ``otherwise``."""
+    try:
+        return model.model_validate_json(line)
+    except ValidationError as e:
+        raise Damaged(otherwise or where + first_wrong(e)) from e
+
+
+# --- the files of a folder ------------------------------------------------------------------------------------
+
+
+def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
+    """The parts in a folder, or in folders below it, of one's own run, plan, commit and version.
+
+    They have the number of shards that most of them have. The others are named in ``problems``. Raises ConfigError.
+    """
+    if not folder.is_dir():
+        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, "name the one that the shards' files are in")
+    paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
+    if len(paths) > MOST_FILES:
+        raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")
+    parts = []
+    for path in paths:
+        try:
+            part = read(path)
+            parts += [part] if part.header.gradegate == PART else []
+        except Damaged as e:
+            problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
+    numbers = Counter(part.header.of for part in parts)
+    of = max(numbers, key=lambda number: (numbers[number], number), default=0)
+    fitting = []
+    for part in parts:
+        head, fits = part.header, part.header.of == of and 1 <= part.header.shard <= of
+        if wrong := head.unlike(own) or ("" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"):
+            problems.append(f"{name_in(folder, part)}: {wrong}")
+        else:
+            fitting.append(part)
+    if not fitting and not problems:
+        raise NoPartsError.at(f"there is no part in `{folder.name}`", None, _FORM)
+    return fitting
+
+
+def name_in(folder: Path, part: Part) -> str:
+    """What a part is called among those of a folder."""
+    return part.path.relative_to(folder).as_posix()

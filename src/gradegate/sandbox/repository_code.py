@@ -1,0 +1,289 @@
+"""Has code of the repository run: the one place that knows whether it may, and where its processes are.
+
+It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
+"""
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from gradegate.core.settings import Settings
+from gradegate.core.suite import NOWHERE
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.git import brought
+from gradegate.files.workspace import Workspace
+from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
+from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
+from gradegate.sandbox.rights import hide
+from gradegate.sandbox.workers import Died, Post, Worker
+
+_TYPED = (".ts", ".mts", ".cts")
+_STRIPS = "22.18"  # the Node.js from which on it strips types by itself
+_PLAIN = ("--no-warnings", "--input-type=commonjs")
+
+
+FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
+# What else there is in place of code that answers, by which no code runs beside keys.
+ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
+INSTEAD = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
+SOURCE = "write what it makes into a file in an earlier step"
+
+
+class Failed(ValueError):
+    """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
+
+    def __init__(self, message: str, *, raised: bool = False) -> None:
+        super().__init__(message)
+        self.raised = raised  # what it was called with made it raise, or return what is no plain data
+
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
+
+
+class Place(Struct, frozen=True):
+    """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
+
+    folder: Path
+    role: str
+    about: str = ""  # the file or the command: each has a process of its own
+    python: str = ""  # the interpreter where the config names one
+    env: tuple[tuple[str, str], ...] = ()  # beside what the leave gives
+    node: tuple[str, ...] = ()  # what starts the file where it is JavaScript
+
+
+class _Desk(Struct):
+    leave: Leave = NO_LEAVE
+    seclusion: Seclusion | None = None
+    waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
+    started: Counter[Place] = field(default_factory=Counter)  # how many workers there are, those that are busy among them
+    busy: set[Worker] = set()
+    ended: bool = False
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}  # files of JavaScript, with what starts them
+
+    def take(self, place: Place, most: int) -> Worker:
+        """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
+        with self.changed:
+            while not self.waiting[place] and self.started[place] >= max(most, 1) and not self.ended:
+                self.changed.wait()
+            if self.ended:
+                raise Died("the run ended")
+            if self.waiting[place]:
+                worker = self.waiting[place].pop()
+            else:
+                worker = Worker(self._post(place))
+                self.started[place] += 1
+            self.busy.add(worker)
+            return worker
+
+    def give_back(self, place: Place, worker: Worker, sound: bool) -> None:
+        """A worker that answered is used again; any other is ended."""
+        with self.changed:
+            self.busy.discard(worker)
+            keep = sound and not self.ended
+            if keep:
+                self.waiting[place].append(worker)
+            else:
+                self.started[place] -= 1
+            self.changed.notify_all()
+        if not keep:
+            worker.end()
+
+    def end(self) -> None:
+        """End every process. Those that are busy end under whoever waits for them."""
+        with self.changed:
+            self.ended = True
+            workers = [worker for waiting in self.waiting.values() for worker in waiting]
+            self.waiting.clear()
+            self.started.clear()
+            busy = list(self.busy)
+            self.changed.notify_all()
+        for worker in busy:
+            worker.stop()
+        for worker in workers:
+            worker.end()
+        if self.seclusion:
+            self.seclusion.end()
+            self.seclusion = None
+
+    def _post(self, place: Place) -> Post:
+        env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
+        start, harness = place.node, "harness.js"
+        if not start:  # the interpreter that is named, else that of PATH, else our own
+            named = place.python or self.leave.python
+            names = (str(place.folder / named), named) if named else ("python3", "python")
+            python = next(filter(None, (shutil.which(name, path=env["PATH"]) for name in names)), None)
+            if named and python is None:
+                raise Died(f"there is no interpreter `{named}`")
+            if named and python:
+                python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
+            elif python and not self.leave.apart:  # where it may be run as we are
+                python = _executable(python, env["PATH"])
+            start, harness = (python or sys.executable, "-c"), "harness.py"
+        if not self.leave.apart:
+            return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
+        if self.seclusion is None:
+            seclusion = Seclusion(self.leave)
+            try:
+                seclusion.begin()
+            except Impossible:
+                seclusion.end()
+                raise
+            self.seclusion = seclusion
+        hidden = self.seclusion
+        return Post(start, harness, place.folder, env, hidden.user(), hidden.secret, tuple(hidden.fixed(place.folder)))
+
+
+_ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+_DESK = _Desk()
+
+
+def begin(settings: Settings | Leave) -> None:
+    """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
+    global _DESK  # noqa: PLW0603 - as the module says
+    leave = settings if isinstance(settings, Leave) else may_run(settings)
+    _DESK.end()
+    _DESK = _Desk(leave)
+    if leave.granted:
+        hide()
+
+
+def end() -> None:
+    """No code runs any more."""
+    _DESK.end()
+
+
+def leave() -> Leave:
+    """What code of the repository may in this run."""
+    return _DESK.leave
+
+
+def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str) -> Program:
+    """The file of code that a config names. Raises ConfigError where it is none, is not there, or may not run.
+
+    ``instead`` is a way that needs no leave.
+    """
+    name = split(reference)[0]
+    if not is_python(reference) and not is_javascript(reference):
+        way = "start it by a command, `exec: COMMAND`" if instead == ANSWERS else "write it in Python or JavaScript"
+        cure = f"{instead}; or {way}, and {FLAG}"
+        raise ConfigError.at(f"`{reference}` is code of a kind that gradegate does not run", origin, cure)
+    if not workspace.locate(name, folder, origin).is_file():
+        raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
+    check(f"`{reference}`", origin, instead)
+    made = read(reference, workspace, folder, origin)
+    _start(made.file, origin)
+    return made
+
+
+def check(what: str, origin: Origin, instead: str) -> None:
+    """Raises ConfigError where code of the repository may not run."""
+    if not leave().granted:
+        raise ConfigError.at(f"{what} is code of the repository, which runs only when it is allowed", origin, f"{instead}; or {FLAG}")
+
+
+def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
+    """What a function of a file returns: plain data. ``default`` is its name where the config names none.
+
+    ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
+    is told besides. Raises Failed.
+    """
+    file: File = program.file
+    place = Place(file.folder, role, str(file.path), options.pop("python", ""), options.pop("env", ()), _start(file))
+    called = {"kind": "call", "path": str(file.path), "function": file.function or default, "args": arguments}
+    return ask(place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options)
+
+
+def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
+    """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
+
+    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
+    Raises ConfigError where nothing here runs the file.
+    """
+    leave, key, name = _DESK.leave, (file.path, file.folder), file.path.name
+    if file.is_python or key in _DESK.starts:
+        return _DESK.starts.get(key, ())
+    typed = file.path.suffix.lower() in _TYPED
+    packages = [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
+    if any(place.exists() and brought(place) for place in packages):
+        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
+    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
+    named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
+    places = (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
+    node = next(filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None)
+    cure = "install Node.js{}, or name it by <--node PATH>"
+    if leave.apart:
+        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
+    if node is None and not bun:
+        raise ConfigError.at(f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format(""))
+    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
+    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
+        start = (node, "--import", "tsx", *_PLAIN, "--eval")
+    elif node and typed and (version := _version(start)):
+        major, minor = (int(part) for part in version.split(".")[:2])
+        reads = (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
+        if not reads and not bun:
+            what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
+            other = "or have a step install `tsx` or `bun`, which must not be in the commit"
+            raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
+        start = start if reads else (str(bun), "--eval")
+    return _DESK.starts.setdefault(key, start)
+
+
+def _version(start: tuple[str, ...]) -> str:
+    """The version of a node, which code's own process tells; empty where it does not run."""
+    try:
+        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "version"}))
+    except Failed:
+        return ""
+
+
+def inline(code: str, arguments: list[Any], role: str) -> Any:
+    """What code of a config returns: one line is an expression, more are the body of a function. Raises Failed."""
+    return ask(Place(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments})
+
+
+def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, workers: int = 0) -> Any:
+    """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
+    desk = _DESK
+    if not desk.leave.granted:
+        raise Failed("code of the repository may not run: `allow-exec` was not given")
+    try:
+        worker = desk.take(place, workers or desk.leave.calls)
+    except (Died, Impossible) as e:
+        raise Failed(str(e)) from e
+    answer: dict[str, Any] | None = None
+    try:
+        answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
+    except (Died, RecursionError) as e:
+        raise Failed(str(e) if isinstance(e, Died) else "its input is nested too deeply") from e
+    finally:
+        desk.give_back(place, worker, answer is not None)
+    if "error" in answer:
+        raise Failed(str(answer["error"]), raised=bool(answer.get("raised")))
+    return answer["value"]
+
+
+@cache
+def _executable(found: str, path: str) -> str:
+    """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
+    try:
+        line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
+        ours = {"PATH": path}
+        said = subprocess.run(line, capture_output=True, text=True, timeout=30, env=ours, check=False).stdout  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return said.strip() if Path(said.strip()).is_file() else found

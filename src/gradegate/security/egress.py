@@ -1,0 +1,98 @@
+"""Which hosts gradegate may call, and with which credentials: what a credential is, whose it is, and where it may go.
+
+A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variable whose name says so and that the workflow
+does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from gradegate.security.environment import is_runners, sounds_secret
+from gradegate.security.hosts import Address, Host, Vendor, allowed, bound_by, host_at, is_private, literal, refused
+from gradegate.structs import replace
+
+METADATA = "it is a service that gives out the machine's own credentials, so gradegate never calls it"
+PRIVATE = "it is an address inside a private network"
+NO_NAME = "it is not a host name: write letters from a to z, digits and dashes between dots, and other letters as `xn--...`"
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
+
+    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind. ``opened`` are the
+    variables that the workflow allows in any text, ``named`` those that configs name as the key of a provider.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hosts: tuple[Host, ...] = ()
+    bound: bool = False
+    vendors: Callable[[], Iterable[Vendor]] = tuple
+    opened: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+
+    def beside(self, other: Self) -> Self:
+        """The same, with the keys that another one names."""
+        return replace(self, named=self.named | other.named)
+
+    def is_vendors(self, name: str) -> bool:
+        """Whether a variable holds a vendor's key, whoever reads it. The names of all sound like it: vendors are many to import."""
+        return sounds_secret(name) and any(name in vendor.keys for vendor in self.vendors())
+
+    def is_credential(self, name: str) -> bool:
+        """Whether the value of a variable is a credential."""
+        return name in self.named or (sounds_secret(name) and (name not in self.opened or self.is_vendors(name)))
+
+    def signs_as(self, name: str) -> str:
+        """The one option that a variable may fill whose value signs, and is never sent; empty for any other variable."""
+        return next((option for it in self.vendors() for signing, option in it.signing if signing == name), "")
+
+    def is_address(self, name: str, url: str) -> bool:
+        """Whether the value of a variable is where an address leads, and no vendor's key."""
+        return _leads(self.variables.get(name, ""), url) and not self.is_vendors(name)
+
+    def heads(self, name: str, url: str) -> bool:
+        """Whether any header of a request may hold the value of a variable."""
+        return not self.is_vendors(name) and not is_runners(name) and self.carries(name, url)
+
+    def carries(self, name: str, url: str, *, listed: bool = False) -> bool:
+        """Whether the value of a variable may go to the host of an address.
+
+        A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
+        """
+        if not self.bound or any(host.takes(url) for host in self.hosts) or _leads(self.variables.get(name, ""), url):
+            return True
+        vendors = tuple(self.vendors())
+        own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]
+        if own:
+            return any(vendor.takes(url, self.variables) for vendor in own)
+        free = not listed and self.is_credential(name) and not is_runners(name)
+        return free and any(vendor.is_set(url, self.variables) for vendor in vendors)
+
+    def objection(self, name: str, address: Address | None = None) -> str:
+        """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""
+        if refused(name, address):
+            return METADATA
+        address = address or literal(name)
+        if not self.bound or address is None or not is_private(address):
+            return ""
+        # The workflow names it in the list of allowed hosts, or in the environment: as a provider's address, or as a proxy.
+        host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
+        variables = {variable for vendor in self.vendors() for variable in vendor.addresses}
+        variables |= {variable for variable in self.variables if variable.lower().endswith("_proxy")}
+        held = (bound_by(self.variables.get(variable, "")) for variable in variables)
+        return "" if host and host.name in {named.name for named in (*self.hosts, *held) if named} else PRIVATE
+
+    def reaches(self, url: str) -> str:
+        """The same for the host of an address, by its name alone."""
+        host = host_at(url)
+        return self.objection(host.name) if host else NO_NAME
+
+
+def _leads(value: str, url: str) -> bool:
+    """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
+    named = re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value)
+    host = bound_by(value) if "://" in value else allowed(value) if named else None
+    return host is not None and host.takes(url)

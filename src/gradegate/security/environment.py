@@ -1,0 +1,341 @@
+"""The environment: what the runner says of the run, what files add, what configs may read, and which values are secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.security.redaction import Hide, redactor
+from gradegate.structs import replace
+
+# What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
+# the repository, and its files steer the job.
+_RUNNERS = re.compile(
+    r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN|GRADEGATE_CACHE_SECRET"
+    r"|GITHUB_(?:ENV|OUTPUT|PATH|STATE|STEP_SUMMARY|EVENT_PATH|WORKSPACE|ACTION_PATH)",
+    re.DOTALL,
+)
+# What any text of a config may show: it is public on the page of the run.
+PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
+# Variables whose values are hidden although no config reads them: a name cannot prove that a value is harmless, but
+# these say that theirs is not.
+_SECRET = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|WEBHOOK|COOKIE|(?:^|_)(?:PAT|AUTH|DSN|PWD|PASS|SAS|JWT|PRIVATE)(?:$|_)"
+    r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
+    re.IGNORECASE,
+)
+_NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
+
+FIELD, HEADER, TEXT = ("field", "header", "text")  # as what a provider sends a value: its credential, a header, anything else
+LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
+# Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
+# branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
+OWN = ("push", "workflow_dispatch", "schedule")
+# Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
+# others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
+FREE = frozenset("merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split())
+STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
+
+
+def is_runners(name: str) -> bool:
+    """Whether a variable is the runner's own."""
+    return _RUNNERS.fullmatch(name) is not None
+
+
+def sounds_secret(name: str) -> bool:
+    """Whether the name of a variable, an option or a header says that its value is a secret."""
+    return _SECRET.search(name) is not None and _NOT_SECRET.fullmatch(name) is None
+
+
+class Use(NamedTuple):
+    """A variable of the environment, where a provider's config shows it, as people write that, and as what it leaves."""
+
+    variable: str
+    place: str = ""
+    sent: str = FIELD
+
+
+def names(written: Iterable[str]) -> list[str]:
+    """The words of texts, which spaces, lines or commas part."""
+    return [word for text in written for word in re.split(r"[\s,]+", text) if word]
+
+
+def open_variables(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
+    """The names of ``allowed-env``, or of another. Raises ConfigError for the runner's own and for what is not a name."""
+    given = names(written)
+    wrong = [
+        Mistake(f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}")
+        for name in given
+        if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
+    ]
+    if wrong:
+        raise ConfigError(*wrong)
+    return frozenset(given)
+
+
+def event_shown(event: str) -> str:
+    """An event as messages call it."""
+    return f"the event `{event}`" if event else "an unknown event (GITHUB_EVENT_NAME is not set)"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables of the process, under the literals that a config's own ``env`` lays over them.
+
+    ``drawn`` says of a literal that is a template which variables it shows. ``open_`` are the names that the workflow
+    allows everywhere in a config. ``uses`` gathers what a provider reads of such literals.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    open_: frozenset[str] = frozenset()
+    literals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    keyless: bool = False  # nobody is asked: what sounds like a key and is not set has a stand-in
+    uses: set[Use] | None = field(default=None, compare=False)
+
+    @property
+    def on_github(self) -> bool:
+        """Whether GitHub's runner started the process."""
+        return self.variables.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def event(self) -> str:
+        """The event of the workflow: the runner always sets it, and lets no workflow change it. Empty off GitHub."""
+        return self.variables.get("GITHUB_EVENT_NAME", "")
+
+    @property
+    def event_shown(self) -> str:
+        """The event as messages call it."""
+        return event_shown(self.event)
+
+    @property
+    def commit(self) -> str:
+        """The commit that the workflow runs at; empty where the runner names none."""
+        return self.variables.get("GITHUB_SHA", "")
+
+    @property
+    def workspace(self) -> str:
+        """The folder of the job; empty off GitHub."""
+        return self.variables.get("GITHUB_WORKSPACE", "")
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """The number of the workflow's run, and which attempt it is; empty off GitHub."""
+        return self.variables.get("GITHUB_RUN_ID", ""), self.variables.get("GITHUB_RUN_ATTEMPT", "")
+
+    @property
+    def vouched_only(self) -> bool:
+        """Whether the event allows files of its commit alone. Off GitHub there is no event, and everything is free."""
+        return (bool(self.event) or self.on_github) and self.event not in FREE
+
+    @property
+    def is_default_branch(self) -> bool:
+        """Whether the event is a push to the default branch, its schedule, or started there by hand."""
+        name = self.default_branch
+        return self.event in OWN and name != "" and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
+
+    @property
+    def default_branch(self) -> str:
+        """The name of the repository's default branch; empty where the event does not say it."""
+        if self.event == "schedule":  # runs there alone, and has no repository in its payload
+            return self.variables.get("GITHUB_REF", "").removeprefix("refs/heads/")
+        try:
+            name = self._payload()["repository"]["default_branch"]
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return ""
+        return name if isinstance(name, str) else ""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine."""
+        return not self.on_github or self.is_default_branch
+
+    @property
+    def is_fork(self) -> bool | None:
+        """Whether the event's pull request comes from another repository; None where the event does not say."""
+        try:
+            pull = self._payload()["pull_request"]
+            base, head = pull["base"]["repo"]["full_name"], (pull["head"]["repo"] or {}).get("full_name")
+        except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            return None
+        if not isinstance(base, str) or not isinstance(head, str | None):
+            return None
+        return head is None or head.lower() != base.lower()  # a fork that was deleted has none
+
+    def _payload(self) -> Any:
+        with Path(self.variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
+            return json.loads(file.read(LARGEST))
+
+    def over(self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None) -> Environment:
+        """With more of a config's own values."""
+        if not literals:
+            return self
+        kept = {name: names for name, names in self.drawn.items() if name not in literals}
+        own = {name: names for name, names in (drawn or {}).items() if name in literals}
+        return replace(self, literals={**self.literals, **literals}, drawn={**kept, **own})
+
+    def get(self, name: str) -> str:
+        """The value as a provider's config reads it; empty when it is not set or the runner's own."""
+        if self.uses is not None:
+            self.uses.update(Use(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ()))
+        return self.key(name)
+
+    def key(self, name: str) -> str:
+        """The same for a credential, which goes into the field of its provider alone."""
+        if name in self.literals:
+            return self.literals[name]
+        value = "" if is_runners(name) else self.variables.get(name, "")
+        return STAND_IN if self.keyless and not value and sounds_secret(name) and not is_runners(name) else value
+
+    def address(self, *names: str) -> str:
+        """The first of these that is set: an address, or what else a provider takes beside a key."""
+        return next(filter(None, map(self.get, names)), "")
+
+    def workflow(self, name: str) -> str:
+        """The value that the workflow or the runner set, whatever a config lays over it; empty when it is not set.
+
+        For what signs in to vendors and is sent to them alone: no text of a config is given it.
+        """
+        return self.variables.get(name, "")
+
+    def sources(self, name: str) -> frozenset[str]:
+        """The variables that reading a name gives away: itself, unless it is plain, open, or written in the config."""
+        if name in self.literals:
+            return self.drawn.get(name, frozenset())
+        held = name in self.variables and name not in PLAIN and name not in self.open_
+        return frozenset({name}) if held else frozenset()
+
+    def is_closed(self, name: str) -> bool:
+        """Whether texts outside a provider's config may not show it. What nobody set is not closed."""
+        return bool(self.sources(name)) or (is_runners(name) and name in self.variables and name not in self.literals)
+
+    def texts(self) -> dict[str, str]:
+        """All that any text of a config may show."""
+        names = {*self.literals, *((PLAIN | self.open_) & self.variables.keys())}
+        return {name: {**self.variables, **self.literals}[name] for name in sorted(names) if not self.is_closed(name)}
+
+
+# --- values that are secret ---------------------------------------------------------------------------------------
+
+_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
+_USERINFO = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE)
+# The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
+_SECRET_OPTION = re.compile(
+    r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
+    r"|auth|authorization|cookie|jwt|bearer|signature|webhook|pat|pwd)$"
+)
+_OTHER_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
+_WRITTEN = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
+
+
+def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
+    """The variables whose values no report may show: those that sound secret, and those that were read.
+
+    An address without a user, a query and a long path is none: reports say where questions went.
+    With ``:password`` behind its name, a variable's part is the password of the address that it holds.
+    """
+    named = {name: value for name, value in variables.items() if sounds_secret(name)}
+    named |= {name: variables[name] for name in read if name in variables and not _ADDRESS.fullmatch(variables[name])}
+    for name, value in variables.items():
+        named |= {f"{name}:password": password for password in passwords(value)}
+    return {name: value for name, value in named.items() if value.strip()}
+
+
+def sealing(variables: Mapping[str, str]) -> Hide:
+    """Hides them in finished documents, and in whatever else leaves the process."""
+    return redactor(secrets(variables).values(), short=False)
+
+
+def passwords(text: str) -> Iterator[str]:
+    """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
+    if "://" in text and "@" in text:
+        yield from (match[1] for match in _USERINFO.finditer(text))
+
+
+def _names_secret(name: str) -> bool:
+    """Whether the name of an option, a header or a parameter says that its value is a secret."""
+    return _SECRET_OPTION.search(name) is not None and _OTHER_OPTION.fullmatch(name) is None
+
+
+def written_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in a nested value of a config whose key says that they are secret, and the secrets in addresses."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from written_secrets(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from written_secrets(item, name)
+    elif isinstance(value, str):
+        if _names_secret(name):
+            yield value
+            yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
+        if "://" in value:
+            yield from passwords(value)
+            with suppress(ValueError):
+                query = parse_qsl(urlsplit(value).query)
+                yield from (text for key, text in query if _names_secret(key))
+
+
+def secrets_in(text: str) -> Iterator[str]:
+    """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
+    yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
+    yield from passwords(text)
+
+
+# --- files of variables -------------------------------------------------------------------------------------------
+
+_MOST = 1024 * 1024  # bytes of a file
+
+
+def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
+    """The environment under the variables of the files; a later file wins. Raises ConfigError with every mistake.
+
+    On GitHub no file is read: its variables may be keys and hosts, and the files there are a pull request's.
+    """
+    paths = [path.strip() for text in written for path in text.split(",") if path.strip()]
+    if paths and environ.get("GITHUB_ACTIONS") == "true":
+        cure = "set the variables by `env:` of the workflow's step, from its secrets"
+        raise ConfigError.at("--env-file is not allowed on GitHub, where a pull request could write the file", None, cure)
+    merged = dict(environ)
+    mistakes: list[Mistake] = []
+    for path in paths:
+        try:
+            with (cwd / path).open("rb") as file:
+                raw = file.read(_MOST + 1) if (cwd / path).is_file() else None
+            if raw is None or len(raw) > _MOST:
+                raise ConfigError.at(f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file")
+            merged |= variables_of(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
+        except OSError as e:
+            mistakes.append(Mistake(f"--env-file `{path}` cannot be read: {e.strerror}", None, "correct the path"))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return merged
+
+
+def variables_of(text: str, file: str) -> dict[str, str]:
+    """The variables of a file, read as python-dotenv does. Raises ConfigError with every line that is none."""
+    from dotenv.parser import parse_stream
+
+    variables: dict[str, str] = {}
+    mistakes: list[Mistake] = []
+    for line in parse_stream(StringIO(text)):
+        at = Origin(file, line.original.line)
+        if line.value and line.value.startswith("`"):
+            mistakes.append(Mistake("the value is in backticks", at, "put it in single quotes"))
+        elif line.key and line.value is not None:
+            variables[line.key] = line.value
+        elif line.key or line.error:
+            mistakes.append(Mistake("the line does not set a variable", at, "write NAME=value"))
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return variables

@@ -1,0 +1,82 @@
+"""Regular expressions of a config, matched in the worker: one may backtrack for ever, or fill the memory.
+
+Those of JavaScript run in its own engine, the rest in Python's ``re``. What the worker does comes first. What asks it
+raises Exceeded and, for what is no pattern, ValueError.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from gradegate.files.faults import fault
+from gradegate.files.limits import MAX_PATTERN, SCRIPT_MEMORY
+from gradegate.sandbox.evaluate import Exceeded, evaluate
+
+NEEDS = ("quickjs",)  # of the worker, which imports nothing later
+_HERE = "gradegate.templating.regex"
+_MATCH = "(given) => { const [pattern, text] = JSON.parse(given); return new RegExp(pattern).test(text); }"
+# What means something in other engines, and the letter itself in JavaScript.
+_INSTEAD = {"A": "^", "Z": "$", "z": "$", "h": r"[ \t]", "R": r"\r?\n", "G": "^", "p": "[A-Za-z]", "P": "[^A-Za-z]"}
+
+
+def do(method: str, pattern: str, *arguments: Any) -> Any:
+    """A method of a compiled ``re``; of ``search`` in each of the arguments: whether it finds anything. Raises ValueError."""
+    try:
+        compiled = re.compile(pattern)
+        if method == "search":
+            return [compiled.search(text) is not None for text in arguments]
+        return getattr(compiled, method)(*arguments)
+    except (re.error, OverflowError, IndexError) as e:
+        raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether an expression of JavaScript's matches somewhere. Raises ValueError, and MemoryError."""
+    import quickjs
+
+    context = quickjs.Context()
+    context.set_memory_limit(SCRIPT_MEMORY)
+    try:
+        return bool(context.eval(_MATCH)(json.dumps([pattern, text])))
+    except quickjs.JSException as e:
+        words = str(e).partition("\n")[0]
+        if not words.startswith("SyntaxError: "):
+            raise MemoryError from e  # the engine has no other limit here
+        cure = ": `[Aa]` is either letter, and `icontains` ignores case" if "(?i" in pattern else ""
+        raise ValueError(f"is not a regular expression of JavaScript: {words.partition(': ')[2]}{cure}") from e
+
+
+@lru_cache(maxsize=256)
+def check(pattern: str, javascript: bool = False) -> None:
+    """Raises ValueError for what is no expression of Python's or JavaScript's, or cannot be compiled within the limits."""
+    for escape in re.finditer(r"\\(.)", pattern, re.DOTALL) if javascript else ():
+        if cure := _INSTEAD.get(escape[1]):
+            raise ValueError(f"`{escape[0]}` is the letter {escape[1]} in JavaScript's expressions: write `{cure}`")
+    if len(pattern) > MAX_PATTERN:
+        raise ValueError(f"has more than {MAX_PATTERN:,} characters")
+    try:
+        search(pattern, "", javascript)
+    except Exceeded as e:
+        raise ValueError(f"cannot be used: {e}") from e
+
+
+def search(pattern: str, text: str, javascript: bool = False) -> bool:
+    """Whether the pattern, of JavaScript without flags, matches somewhere."""
+    return bool(evaluate(f"{_HERE}:matches", pattern, text)) if javascript else found_in(pattern, [text])[0]
+
+
+def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Of each text whether the pattern is found in it."""
+    return list(evaluate(f"{_HERE}:do", "search", pattern, *texts))
+
+
+def split(pattern: str, text: str) -> list[str | None]:
+    """The text as the pattern parts it; a group that takes no part is None."""
+    return list(evaluate(f"{_HERE}:do", "split", pattern, text))
+
+
+def without(pattern: str, text: str) -> str:
+    """The text without what the pattern matches."""
+    return str(evaluate(f"{_HERE}:do", "sub", pattern, "", text))

@@ -1,0 +1,280 @@
+"""Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
+
+JavaScript is parsed where the config is, and called with plain data in the worker (``docs/javascript.md``). A call gets a
+context of its own, so nothing of one answer is left for the next.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from typing import Any
+
+from gradegate.core.suite import Code
+from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
+from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
+from gradegate.sandbox.program import Program, quoted
+from gradegate.structs import Struct
+from gradegate.templating import javascript as snippet
+
+_HERE = "gradegate.templating.quickjs_worker"
+_TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
+_MODULE = ("module", "exports")
+
+
+class ScriptError(ValueError):
+    """A script cannot be used or gave no value; ``line`` is one of it (0: unknown), ``cure`` what to do."""
+
+    def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
+        super().__init__(f"{what} (line {line})" if line else what)
+        self.what, self.line, self.cure = what, line, cure
+
+
+class Fault(ScriptError):
+    """A script ran, and what it was given made it throw, or give what is no plain data."""
+
+
+class Vain(Fault):
+    """A script is right JavaScript, and gives no verdict whatever it is given: promptfoo runs it, and fails every answer."""
+
+
+class CodeFile(dict[str, str]):
+    """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
+
+
+class Returned(Struct, frozen=True):
+    """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
+
+    value: Any
+    type: str
+    lines: tuple[str, ...] = ()
+
+
+class Script(Struct, frozen=True):
+    """What can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
+
+    body: str
+    parameters: tuple[str, ...] | None
+    function: str = ""
+    file: str = ""
+
+    def call(self, *arguments: Any) -> Returned:
+        """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
+        names = None if self.parameters is None else list(self.parameters)
+        if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
+            raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
+        try:
+            said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
+        except (Exceeded, Refused) as e:
+            if isinstance(e, Exceeded) and not isinstance(e, Spent):
+                SCRIPTS.runaways[self] += 1
+            raise ScriptError(str(e)) from e
+        if said.get("exceeded"):
+            SCRIPTS.runaways[self] += 1
+        return Returned(_value(said), said["type"], tuple(said["lines"]))
+
+
+class Function(Struct, frozen=True):
+    """A function of a file, in Python or for node."""
+
+    program: Program
+    default: str = "get_transform"  # the function, where none is named
+
+    def call(self, *arguments: Any) -> Returned:
+        """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
+        try:  # what makes another answer of an answer is part of judging it
+            value = pool.call(self.program, list(arguments), "gate", self.default)
+        except pool.Failed as e:
+            raise (Fault if e.raised else ScriptError)(str(e)) from e
+        return Returned(value, "nothing" if value is None else type(value).__name__)
+
+
+# --- what each key of a config means; all raise ScriptError for what cannot be used ---------------------------------
+
+
+def of_assertion(code: Code) -> Script | Function:
+    """The ``value`` of a ``javascript`` assertion."""
+    return Function(code, "get_assert") if isinstance(code, Program) else _script(code, ("output", "context"), snippet.assertion_body)
+
+
+def of_transform(code: Code, parameter: str = "output") -> Script | Function:
+    """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
+    if isinstance(code, Program):
+        return Function(code)
+    return _script(code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}")
+
+
+def of_scoring(code: Code) -> Script | Function:
+    """An ``assertScoringFunction``."""
+    return Function(code, "func") if isinstance(code, Program) else of_transform(code)
+
+
+def of_response(code: Code) -> Script:
+    """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
+    names = ("json", "text", "context")
+    return _script(code, names, lambda text: snippet.value_body(text, names), may_be_function=True)
+
+
+def of_request(code: Code) -> Script:
+    """``transformRequest`` of ``http:``: an expression over ``prompt``, ``vars`` and ``context``, a body, or a function of these."""
+    names = ("prompt", "vars", "context")
+    return _script(code, names, lambda text: snippet.value_body(text, names, returns=True), may_be_function=True)
+
+
+def of_function(code: Code, *parameters: str) -> Script:
+    """A function that is called with these, or a file that exports one."""
+    call = f"({', '.join(parameters)});"
+    return _script(code, parameters, lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}", may_be_function=True)
+
+
+def shown(value: Any) -> Any:
+    """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    if isinstance(value, Program):
+        return value.shown
+    if not isinstance(value, CodeFile):
+        return value
+    name = value["file"] + (":" + value["function"] if value["function"] else "")
+    return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
+
+
+def lacks(code: str) -> snippet.Refusal | None:
+    """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
+    if len(code) > MAX_SCRIPT or (found := snippet.refused(code)):
+        return found if len(code) <= MAX_SCRIPT else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
+    try:
+        _parsed(snippet.module_body(code), _MODULE, code)
+    except ValueError:
+        return None
+    return snippet.unknown(code, _globals().union(_MODULE))
+
+
+def mentions(code: Code, *names: str) -> bool:
+    """Whether a snippet may look at any of these names; a file may, by a name of its own."""
+    indirect = ("arguments", "eval", "Function", "\\u")
+    return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
+
+
+def reads(code: Code, name: str, *, python: bool = False) -> bool:
+    """Whether code, a snippet of ``python`` too, may look at that part of what it is told. A file that hands it all on is not known to."""
+    if isinstance(code, Program):
+        return name in code.words
+    if not isinstance(code, str):
+        return name in code["code"] and snippet.reads(code["code"], name)
+    return name in quoted(code) if python else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
+
+
+def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False) -> Script:
+    if isinstance(code, Mapping):
+        if set(code) != {"file", "function", "code"}:
+            raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
+        return _module(code["code"], code["function"], code["file"])
+    if not code.strip():
+        raise ScriptError("it is empty", cure="write an expression")
+    _check_size(code)
+    if not may_be_function and snippet.is_arrow(code):
+        raise Vain("it is a function that is never called", cure="write its body alone, without `=>`")
+    script = Script(rule(code), parameters)
+    _check(script.body, parameters, code)
+    return script
+
+
+@lru_cache(maxsize=256)
+def _module(code: str, function: str, file: str) -> Script:
+    _check_size(code)
+    _refuse(snippet.refused(code))
+    try:
+        script = Script(snippet.module_body(code), None, function, file)
+    except ValueError as e:
+        raise ScriptError(str(e)) from e
+    _parsed(script.body, _MODULE, code)
+    _refuse(snippet.unknown(code, _globals().union(_MODULE)))
+    return script
+
+
+@lru_cache(maxsize=4096)
+def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
+    _refuse(snippet.refused(code))
+    if _parsed(text, parameters, code) == "returns nothing":
+        cure = "add `return` before the value: a text of several lines is a function's body"
+        if "\n" not in code.strip():
+            cure = "end it with the value, such as `const n = output.length; n > 3`"
+        raise Vain("it returns nothing, whatever the answer is", cure=cure)
+    _refuse(snippet.unknown(code, _globals().union(parameters)))
+
+
+def _looked_at(function: str, *arguments: Any) -> Any:
+    """What the worker finds without running anything. Raises ScriptError."""
+    try:
+        return evaluate(f"{_HERE}:{function}", *arguments, account=SCRIPTS)
+    except (Exceeded, Refused) as e:
+        raise ScriptError(str(e), cure="simplify it") from e
+
+
+def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
+    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
+    said = _looked_at("check", text, parameters)
+    if said["type"] != "thrown":
+        return str(said["type"])
+    cure, kind = "correct it", ScriptError
+    if snippet.TYPES.search(code):
+        cure = "it looks like TypeScript: remove the types"
+    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in snippet.tokens(code)):
+        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
+        kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
+    elif "await" in said["text"] or "await" in code:
+        cure = "correct it; `await` works only in an `async` function: return the promise"
+    raise kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
+
+
+@cache
+def _globals() -> frozenset[str]:
+    """What every snippet finds. Raises ScriptError."""
+    return frozenset(_looked_at("names"))
+
+
+def _refuse(found: snippet.Refusal | None) -> None:
+    if found:
+        raise ScriptError(*found)
+
+
+def _check_size(code: str) -> None:
+    if len(code) > MAX_SCRIPT:
+        raise ScriptError(f"it has more than {MAX_SCRIPT:,} characters", cure="write less code")
+    if "\0" in code:
+        raise ScriptError("it holds a NUL sign", cure="remove it")
+
+
+def _json(arguments: Any) -> str:
+    """Raises ScriptError for what JSON does not have."""
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False, default=str)
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(arguments, default=str)
+    except (ValueError, TypeError, RecursionError) as e:
+        raise ScriptError(f"its input cannot be written as JSON: {e}") from e
+    return text
+
+
+def _value(said: Any) -> Any:
+    kind, text, name = said["type"], said.get("text", ""), said.get("name", "")
+    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP  # nothing is said of a call where a limit was hit
+    problem = Fault if own else ScriptError
+    if kind == "thrown":
+        words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
+        raise problem(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
+    if kind == "pending":
+        raise ScriptError("it returns a promise that never resolves")
+    if kind == "unreadable":
+        raise problem(f"what it gives cannot be read: {text}")
+    if kind in ("symbol", "bigint"):
+        raise problem(f"it gives a {kind}, which is not plain data")
+    if kind == "function":
+        raise problem("it returns a function that is never called: write its body, or call it")
+    if kind in ("undefined", "null"):
+        return None
+    if kind != "number":
+        return json.loads(text)
+    number = float(text)  # also of NaN and Infinity
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number

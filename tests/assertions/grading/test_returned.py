@@ -1,0 +1,108 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.assertions.grading.code_result import MAX_COMPONENTS, script_verdict, verdict
+from gradegate.errors import NoVerdict
+from gradegate.results.grades import Verdict
+from support.each import table
+
+
+def graded(**more):
+    return {"pass": True, "score": 0.5, "reason": "half", **more}
+
+
+def test_a_boolean_is_a_verdict_and_its_score():
+    assert verdict(True) == Verdict(1.0, True, "returned true")
+    assert verdict(False) == Verdict(0.0, False, "returned false")
+
+
+@pytest.mark.parametrize("number", [0, 0.25, 1, 7, -3])
+def test_a_number_is_a_score_that_decides_nothing_itself(number):
+    assert (verdict(number).score, verdict(number).passed) == (float(number), None)
+
+
+def test_a_result_says_pass_score_and_reason():
+    assert verdict(graded()) == Verdict(0.5, True, "half")
+    assert verdict(graded(**{"pass": False, "reason": ""})).passed is False
+
+
+def test_its_parts_and_named_scores_are_evidence():
+    parts = [{"pass": False, "score": 0, "reason": "no", "more": 1}, {"pass": True, "score": 1}]
+    assert verdict(graded(componentResults=parts, namedScores={"a": 1})).evidence == {
+        "components": [{"pass": False, "score": 0.0, "reason": "no"}, {"pass": True, "score": 1.0, "reason": ""}],
+        "named_scores": {"a": 1.0},
+    }
+
+
+def test_of_many_parts_the_first_are_kept():
+    evidence = verdict(graded(componentResults=[graded()] * 1000)).evidence
+    assert len(evidence["components"]) == MAX_COMPONENTS
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *table(__file__, "what_else_is_returned_is_no_verdict"),
+        graded(componentResults={}),
+        graded(componentResults=[True]),
+        graded(componentResults=[{"pass": True}]),
+        graded(namedScores=[1]),
+        graded(namedScores={"a": "1"}),
+        graded(namedScores={"a": math.inf}),
+        graded(score=math.nan),
+        math.nan,
+        math.inf,
+        -math.inf,
+        10**400,
+    ],
+)
+def test_what_else_is_returned_is_no_verdict(value):
+    with pytest.raises(NoVerdict):
+        verdict(value)
+
+
+def test_nothing_is_said_to_be_nothing():
+    with pytest.raises(NoVerdict, match="add `return`"):
+        verdict(None)
+
+
+@pytest.mark.parametrize(("value", "score", "passed"), table(__file__, "a_script_may_print_its_verdict"))
+def test_a_script_may_print_its_verdict(value, score, passed):
+    found = script_verdict(value)
+    assert (found.score, found.passed) == (score, passed)
+
+
+def test_a_script_may_write_snake_case():
+    parts = [{"pass_": True, "score": 1, "reason": ""}]
+    found = script_verdict({"pass": True, "score": 1, "reason": "", "component_results": parts, "named_scores": {"a": 1}})
+    assert found.evidence == {"components": [{"pass": True, "score": 1.0, "reason": ""}], "named_scores": {"a": 1.0}}
+
+
+@pytest.mark.parametrize("value", ["", "yes", "[true]", "nan", "0.8 of 1", "{", '"true"', None, b"true"])
+def test_and_what_it_prints_otherwise_is_none(value):
+    with pytest.raises(NoVerdict):
+        script_verdict(value)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["pass", "score", "reason", "componentResults", "namedScores"]), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+
+
+@given(plain)
+def test_whatever_is_returned_is_a_finite_verdict_or_none(value):
+    for read in (verdict, script_verdict):
+        try:
+            found = read(value)
+        except NoVerdict:
+            continue
+        assert math.isfinite(found.score)
+        assert isinstance(found.passed, bool | None)

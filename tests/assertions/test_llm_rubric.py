@@ -1,0 +1,34 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.assertions.judge import form as scalars
+from gradegate.assertions.judge.form import Form
+from gradegate.assertions.llm_rubric import SCHEMA, LlmRubric
+from gradegate.errors import Unreadable
+from support.readers import read
+
+OBJECTS = st.dictionaries(
+    st.sampled_from(["pass", "score", "reason", "result", "passed", "confidence"]),
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from(["true", "no", "PASS", "maybe"]),
+)
+BEFORE = {"": True, "It is fine, not great.\n\n": True, "<think>{'pass': false}</think>": True, "My verdict: ": False, "```json\n": False}
+
+
+@given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5]))
+def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold):
+    reply = before + json.dumps(verdict)
+    says = scalars.truth(verdict.get("pass"))
+    score = scalars.number(verdict.get("score"))
+    unread = score is None and "score" in verdict
+    decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
+    readable = BEFORE[before] and decided and not (unread and threshold is not None)
+    readable &= not verdict.keys() & {"result", "passed"}
+    form = Form(SCHEMA, LlmRubric(value="v", threshold=threshold).read)
+    if readable:
+        assert read(form, reply).passed is says
+    else:
+        with pytest.raises(Unreadable):
+            read(form, reply)

@@ -1,0 +1,123 @@
+"""``gradegate view``: the page that a run wrote comes of its results.json, and a browser is told where it is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradegate.cli import main as cli
+from support import samples, screens, showcase
+from support.each import table
+
+OURS = '<meta name="generator" content="gradegate">'
+MADE = {
+    "showcase": showcase.showcase,
+    "blocked": samples.blocked,
+    "weakened": screens.weakened,
+    "not-run": screens.not_run,
+    "inconclusive": screens.inconclusive,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    (tmp_path / "results.json").write_text(samples.rendered("json", showcase.showcase(), screens.LINKS))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_page_is_that_of_the_run_to_the_byte(folder: Path, name: str) -> None:
+    decision = MADE[name]()
+    (folder / "results.json").write_text(samples.rendered("json", decision, screens.LINKS))
+    assert cli.main(["view", "--no-open"]) == 0
+    assert (folder / "results.html").read_text() == samples.rendered("html", decision, screens.LINKS)
+
+
+def test_a_run_and_its_page(gate, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    ran = gate(
+        {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "ho"}]}]}, *("-o", "direct.html")
+    )
+    assert ran.code == 1
+    assert cli.main(["view", "--no-open", "-o", "later.html"]) == 0
+    assert capsys.readouterr().out == f"{ran.folder / 'later.html'}\n"
+    assert (ran.folder / "later.html").read_text() == (ran.folder / "direct.html").read_text()
+
+
+def test_it_lies_beside_the_results_and_is_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "runs").mkdir()
+    (folder / "results.json").rename(folder / "runs" / "one.json")
+    for _ in range(2):
+        assert cli.main(["view", "runs/one.json", "--no-open"]) == 0
+        assert capsys.readouterr().out == f"{folder / 'runs' / 'one.html'}\n"
+
+
+@pytest.mark.parametrize("named", [[], ["-o", "results.html"]])
+@pytest.mark.parametrize("mine", ["<p>mine", f"<body>{OURS}", f"<p>{'mine ' * 400}{OURS}"], ids=["other", "quoted", "far-down"])
+def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str], mine: str) -> None:
+    (folder / "results.html").write_text(mine)
+    assert cli.main(["view", "--no-open", *named]) == 2
+    said = "results.html` exists already and is not a page of gradegate -> move it away, or name another with -o"
+    assert said in capsys.readouterr().err
+    assert (folder / "results.html").read_text() == mine
+    assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0
+
+
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "mistakes"))
+def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    (folder / "folder").mkdir()
+    (folder / "broken.json").write_text("{")
+    code = cli.main(["view", "--no-open", *arguments])
+    told = capsys.readouterr()
+    assert said in told.err + told.out
+    assert code == (0 if "nowhere" in arguments[-1] else 2)  # inside the folder of the run, folders are made
+
+
+def opened(folder: Path, **environ: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """What the command did, and the address that the browser of its user was given."""
+    browser, told = folder / "browser", folder / "told.txt"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {told}\n')
+    browser.chmod(0o755)
+    left = {name: text for name, text in os.environ.items() if name not in ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+    command = [sys.executable, "-m", "gradegate", "view"]
+    environ = {name: text.format(browser=browser) for name, text in environ.items()}
+    done = subprocess.run(command, cwd=folder, env={**left, **environ}, capture_output=True, text=True, check=True)
+    return done, told.read_text() if told.exists() else ""
+
+
+def test_the_browser_of_the_user_is_opened(folder: Path) -> None:
+    done, told = opened(folder, BROWSER="{browser} %s")
+    assert told.strip() == (folder / "results.html").as_uri()
+    assert done.stdout == f"{folder / 'results.html'}\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("environ", [{}, {"BROWSER": "{browser} %s", "CI": "true"}])
+def test_where_no_browser_is_the_path_is_said(folder: Path, environ: dict[str, str]) -> None:
+    done, told = opened(folder, **environ)
+    assert told == ""
+    assert done.stdout == f"{folder / 'results.html'}\n"
+    assert "open the page by hand" in done.stderr
+
+
+@pytest.mark.parametrize(("links", "kept"), table(__file__, "a_page_leads_where_its_run_was_and_nowhere_else"))
+def test_a_page_leads_where_its_run_was_and_nowhere_else(folder: Path, links: dict[str, str], kept: bool) -> None:
+    document = json.loads((folder / "results.json").read_text())
+    document["links"] |= links
+    (folder / "results.json").write_text(json.dumps(document))
+    assert cli.main(["view", "--no-open"]) == 0
+    page = (folder / "results.html").read_text()
+    assert ('href="https://github.com/octo/shop/blob/' in page) == kept
+    assert ("href=" in page) == kept
+
+
+def test_an_address_of_the_run_elsewhere_is_left_out(folder: Path) -> None:
+    document = json.loads((folder / "results.json").read_text())
+    document["links"]["run"] = "https://evil.test/octo/shop/"
+    (folder / "results.json").write_text(json.dumps(document))
+    assert cli.main(["view", "--no-open"]) == 0
+    assert "evil.test" not in (folder / "results.html").read_text()

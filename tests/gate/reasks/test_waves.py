@@ -1,0 +1,186 @@
+"""When a rule can change no more, and what is asked until then, against the vectors of the specification."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.core.suite import Rule
+from gradegate.gate.reasks.needs import Opened, Tally, Waves, settled, width
+from gradegate.gate.rules import apply
+from gradegate.results.earlier_run import PRE_EXISTING, UNDECIDED
+from gradegate.results.grades import Asserted, Grade, Outcome, Row, Vote
+from gradegate.structs import replace
+from support.each import each
+
+CONFORMANCE = Path(__file__).parents[2] / "conformance"
+VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())["settled"]
+UNCONFIRMED = json.loads((CONFORMANCE / "history.json").read_text())["unconfirmed"]
+
+
+def tally(passed, failed, open_):
+    return Tally(passed, failed, tuple(((number, 0),) for number in range(open_)))
+
+
+@each("vector", [vector for vector in VECTORS if "min_pass_rate" in vector], ids=lambda vector: json.dumps(vector)[:70])
+def test_the_vectors(vector):
+    rule = Rule("r", min_pass_rate=vector["min_pass_rate"])
+    counted = tally(vector["passed"], vector["failed"], vector["open"])
+    assert settled(rule, counted) == (vector["settled"] != "open")
+    if vector["next_wave"] is not None:
+        assert min(width(rule, counted), vector["open"]) == vector["next_wave"]
+
+
+PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+
+
+def row(*outcomes, threshold=None, case=None):
+    grades = tuple(Grade(Asserted("llm-rubric"), it, None if it is ERROR else float(it is PASS)) for it in outcomes)
+    whole = case or next((it for it in (FAIL, ERROR) if it in outcomes), PASS)
+    return Row("s", "", "", "", "", {}, whole, "text", grades=grades, threshold=threshold)
+
+
+EVERY = Rule("every", every_case=True, suite="s")
+
+
+def test_of_a_missed_rule_the_first_fifty_cases_are_asked_to_their_end():
+    for vector in UNCONFIRMED:
+        rows = [Opened(row(PASS))] * vector["passed"] + [Opened(row(FAIL))] * vector["confirmed"]
+        rows += [Opened(row(FAIL), frozenset([0]))] * vector["open"]
+        waves = Waves([Rule("r", min_pass_rate=vector["min_pass_rate"], suite="s")], rows)
+        assert waves.next() == []
+        asked = len(waves.last())
+        assert (asked, vector["open"] - asked) == (vector["asked_to_the_end"], vector["failed_once"])
+
+
+def test_a_case_that_fails_by_something_else_is_not_asked_again():
+    rows = [Opened(row(FAIL, FAIL), frozenset([0])), Opened(row(PASS))]
+    assert Waves([EVERY], rows).next() == []
+
+
+def test_a_case_whose_threshold_decides_is_asked_whatever_else_fails():
+    rows = [Opened(row(FAIL, FAIL, threshold=0.5), frozenset([0])), Opened(row(PASS))]
+    assert Waves([EVERY], rows).next() == [(0, 0)]
+
+
+def test_an_advisory_rule_asks_nothing():
+    rows = [Opened(row(FAIL), frozenset([0]))]
+    advisory = Rule("a", min_pass_rate=1.0, blocking=False, suite="s")
+    assert Waves([advisory], rows).next() == []
+
+
+def test_a_wave_is_eight_cases_or_what_would_miss_the_rule():
+    rows = [Opened(row(FAIL), frozenset([0])) for _ in range(40)] + [Opened(row(PASS)) for _ in range(60)]
+    assert Waves([EVERY], rows).next() == [(number, 0) for number in range(8)]
+    assert len(Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).next()) == 31
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).next() == []
+
+
+def test_two_rules_take_the_union_in_plan_order():
+    rows = [Opened(row(FAIL), frozenset([0])) for _ in range(20)]
+    waves = Waves([Rule("a", min_pass_rate=1.0, suite="s"), Rule("b", min_pass_rate=0.5, suite="s")], rows)
+    assert waves.next() == [(number, 0) for number in range(11)]
+
+
+@each(("compared", "more", "asked"), [(True, {}, 0), (False, {}, 3), (True, {"max_drop": 0.1}, 3)])
+def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, asked):
+    """Half of the cases fail for good, as they did on the base; three failures may be new."""
+    old = row(FAIL)
+    old = replace(old, grades=tuple(replace(grade, status=PRE_EXISTING) for grade in old.grades))
+    rows = [Opened(old)] * 5 + [Opened(row(FAIL), frozenset([0]))] * 3 + [Opened(row(PASS))] * 2
+    rule = Rule("r", min_pass_rate=0.9, max_new_failures=0, suite="s", **more)
+    assert len(Waves([rule], rows, compared).next()) == asked
+    assert len(Waves([replace(rule, min_pass_rate=0.1)], rows, compared).next()) == 3
+    assert len(Waves([rule, EVERY], rows[5:], compared).next()) == 3
+
+
+@each(("said", "asked"), [((FAIL, PASS, FAIL, PASS), 1), ((FAIL, ERROR, ERROR), 0), ((), 0)])
+def test_what_the_grader_contradicts_itself_on_may_be_new(said, asked):
+    torn, votes = row(ERROR), tuple(Vote(outcome, None, "", "") for outcome in said)
+    torn = replace(torn, grades=tuple(replace(grade, votes=votes, status=UNDECIDED) for grade in torn.grades))
+    rule = Rule("r", max_new_failures=1, suite="s")
+    assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next()) == asked
+
+
+@each("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])
+def test_a_mean_and_an_interval_are_never_met_early(keys):
+    rows = [Opened(row(FAIL), frozenset([0]))] + [Opened(row(PASS)) for _ in range(99)]
+    assert Waves([Rule("r", suite="s", **keys)], rows).next() == [(0, 0)]
+
+
+@each(("undone", "asked"), [(0, 0), (1, 0), (2, 4)])
+def test_a_rule_that_what_is_undone_might_meet_is_not_missed(undone, asked):
+    """Of four that pass, two that fail and four that are open, and of what is undone: 10 of 12 would do."""
+    left = row(ERROR)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [Opened(row(PASS))] * 4 + [Opened(row(FAIL))] * 2 + [Opened(row(FAIL), frozenset([0]))] * 4
+    rule = Rule("r", min_pass_rate=0.83, suite="s")
+    assert len(Waves([rule], [*rows, *[Opened(left)] * undone, Opened(row(ERROR))]).needed()) == asked
+
+
+def test_what_is_undone_counts_beside_what_is_open_in_the_same_answer():
+    torn = row(ERROR, FAIL)
+    torn = replace(torn, grades=(replace(torn.grades[0], undone=True), torn.grades[1]))
+    rows = [Opened(row(FAIL))] * 2 + [Opened(torn, frozenset([1]))] * 2
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).needed() == [(2, 1), (3, 1)]  # 4 of 6 at best
+    assert Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).needed() == []
+
+
+def test_what_is_undone_makes_no_enough_cases_of_too_few():
+    left = row(ERROR)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [Opened(row(FAIL))] * 3 + [Opened(row(FAIL), frozenset([0]))]
+    rule = Rule("r", min_pass_rate=0.9, min_cases=5, suite="s")
+    assert len(Waves([rule], [*rows, *[Opened(left)] * 9]).needed()) == 1
+    assert Waves([replace(rule, min_cases=4)], [*rows, *[Opened(left)] * 9]).needed() == []
+
+
+STATES = st.sampled_from(["pass", "fail", "error", "open"])
+RULES = st.sampled_from(
+    [
+        EVERY,
+        *(Rule("r", min_pass_rate=share, suite="s") for share in (0.0, 0.29, 0.5, 0.95, 1.0)),
+        Rule("m", min_pass_rate=0.5, min_cases=5, suite="s"),
+    ]
+)
+
+
+@given(st.lists(STATES, max_size=30), RULES, st.data())
+def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
+    rows = [Opened(row(FAIL if state == "open" else Outcome(state)), frozenset([0] if state == "open" else [])) for state in states]
+    wave = Waves([rule], rows).next()
+    open_ = [number for number, state in enumerate(states) if state == "open"]
+
+    def told(ends):
+        ended = dict(zip(open_, ends, strict=True))
+        return apply(rule, [row(ended.get(number, it.row.outcome)) for number, it in enumerate(rows)]).outcome
+
+    drawn = data.draw(st.lists(st.sampled_from([PASS, FAIL]), min_size=len(open_), max_size=len(open_)))
+    best, worst = told([PASS] * len(open_)), told([FAIL] * len(open_))
+    if open_ and not wave:
+        assert best is worst is told(drawn)
+    if wave and best is not ERROR:
+        assert (best, worst) == (PASS, FAIL)
+
+
+INTERVALS = json.loads((CONFORMANCE / "decisions.json").read_text())["interval"]
+
+
+@each("vector", INTERVALS, ids=lambda vector: f"{vector['passed']}-{vector['graded']}")
+def test_intervals_and_least_cases_of_the_specification(vector):
+    rule = Rule(
+        "r", min_pass_rate=vector["min_pass_rate"], confidence=vector["confidence"], min_cases=vector["min_cases"] or None, suite="s"
+    )
+    failed = vector["graded"] - vector["passed"]
+    result = apply(rule, [row(PASS)] * vector["passed"] + [row(FAIL)] * failed + [row(ERROR)])
+    assert result.outcome is Outcome(vector["outcome"])
+    assert (result.low, result.high) == pytest.approx((vector["low"], vector["high"]), abs=1e-6)
+
+
+def test_too_few_cases_are_said():
+    rows = [row(PASS)] * 12 + [row(ERROR)] * 60
+    assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 assertions graded"
+    interval = apply(Rule("r", min_pass_rate=0.95, confidence=0.95, suite="s"), [row(PASS)] * 72)
+    assert interval.reason == "pass rate 100%, at least 95%: inconclusive (94.93% to 100% with 95% confidence)"

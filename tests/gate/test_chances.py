@@ -1,0 +1,149 @@
+"""The figures against the vectors of the specification, and against exact fractions."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.gate.reasks.ballot import noisier
+from gradegate.gate.statistics import Crossed, Lead, corrected, expected_reasks, flips, kappa, lead, tail, upper_bound, wilson, wrong_fail
+from support.each import each
+
+CONFORMANCE = Path(__file__).parent.parent / "conformance"
+VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())
+SURE = json.loads((CONFORMANCE / "history.json").read_text())["sure_votes"]
+DIGITS = 1e-6  # the vectors are rounded to six digits
+
+
+def near(value):
+    return pytest.approx(value, abs=DIGITS)
+
+
+def vectors(name):
+    return pytest.mark.parametrize("vector", VECTORS[name], ids=lambda vector: json.dumps(vector)[:80])
+
+
+@vectors("lead")
+def test_lead(vector):
+    found = lead(vector["grades"], vector["noise"])
+    chance = vector["chance_of_wrong_fail"]
+    assert found.votes == vector["lead"]
+    assert float(wrong_fail(found.votes, vector["noise"])) == pytest.approx(chance, rel=1e-5)
+    assert found.held == (vector["grades"] * wrong_fail(found.votes, vector["noise"]) <= Fraction(1, 100))
+
+
+def test_a_lead_is_reached_at_equality_and_one_grade_more_takes_another_vote():
+    # With noise 0.02 a lead of 3 fails 1 of 120,100 good answers: 1,201 grades make exactly 1 %.
+    assert (lead(1201, 0.02)[:2], lead(1202, 0.02)[:2]) == ((3, True), (4, True))
+    assert lead(100, 0.25) == Lead(8, held=False, sure=7)
+    assert [lead(it["grades"], it["noise"]).sure for it in SURE] == [it["votes"] for it in SURE]
+
+
+def exact_tail(least, count, chance):
+    share = Fraction(chance)
+    return sum(math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(least, count + 1))
+
+
+@given(count=st.integers(0, 60), chance=st.floats(0, 1), data=st.data())
+def test_the_tail_is_the_exact_sum(count, chance, data):
+    least = data.draw(st.integers(-1, count + 2))
+    exact = float(exact_tail(max(least, 0), count, chance))
+    assert tail(least, count, chance) == pytest.approx(exact, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.slow
+@each(("least", "count", "chance"), [(5300, 10_000, Fraction(1, 2)), (1100, 10_000, Fraction(1, 10))])
+def test_the_tail_holds_nine_digits_of_large_numbers(least, count, chance):
+    top, bottom = chance.numerator, chance.denominator
+    terms = (math.comb(count, k) * top**k * (bottom - top) ** (count - k) for k in range(least, least + 800))
+    assert tail(least, count, float(chance)) == pytest.approx(float(Fraction(sum(terms), bottom**count)), rel=1e-9)
+
+
+@vectors("interval")
+def test_wilson(vector):
+    assert wilson(vector["passed"], vector["graded"], vector["confidence"]) == near((vector["low"], vector["high"]))
+
+
+def test_wilson_of_nothing_is_nothing_and_its_ends_are_exact():
+    assert wilson(0, 0) is None
+    assert wilson(0, 10).low == 0
+    assert wilson(10, 10).high == 1
+
+
+@given(st.integers(1, 500), st.floats(0.51, 0.99), st.data())
+def test_wilson_holds_the_share(count, confidence, data):
+    hits = data.draw(st.integers(0, count))
+    low, high = wilson(hits, count, confidence)
+    assert 0 <= low <= hits / count <= high <= 1
+
+
+@vectors("upper")
+def test_upper_bound(vector):
+    assert upper_bound(vector["hits"], vector["asks"], vector["level"]) == near(vector["upper"])
+
+
+@given(st.integers(1, 300), st.data())
+def test_at_the_upper_bound_so_few_hits_are_five_per_cent_likely(count, data):
+    hits = data.draw(st.integers(0, count - 1))
+    assert 1 - tail(hits + 1, count, upper_bound(hits, count)) == pytest.approx(0.05, abs=1e-9)
+
+
+@vectors("drop")
+def test_the_p_of_a_drop(vector):
+    p = tail(vector["worse"], vector["worse"] + vector["better"], 0.5)
+    assert p == near(vector["p"])
+    drop = Fraction(vector["worse"] - vector["better"], vector["cases"])
+    worse = p <= 0.01 and drop > Fraction(str(vector["max_drop"]))
+    assert ("fail" if worse else "pass") == vector["outcome"]
+
+
+@vectors("self_check")
+def test_the_p_of_overturned_grades(vector):
+    p = tail(vector["overturned"], vector["grades"], vector["noise"])
+    assert p == near(vector["p"])
+    assert noisier(vector["overturned"], vector["grades"], vector["noise"]) == vector["note"]
+
+
+@vectors("calibration")
+def test_kappa(vector):
+    cells = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
+    found = kappa(Crossed(*(vector[cell] for cell in cells)))
+    if vector["kappa"] is None:
+        assert found is None
+    else:
+        assert found.value == near(vector["kappa"])
+        assert found.interval == near(tuple(vector["kappa_interval"]))
+
+
+def test_kappa_of_nothing_is_nothing():
+    assert kappa(Crossed()) is None
+
+
+@given(st.lists(st.integers(0, 40), min_size=4, max_size=4))
+def test_kappa_is_never_above_one_and_its_interval_is_around_it(cells):
+    found = kappa(Crossed(*cells))
+    if found is not None:
+        assert -1 <= found.value <= 1
+        assert found.interval.low <= found.value <= found.interval.high
+
+
+@vectors("corrected")
+def test_corrected(vector):
+    found = corrected(vector["pass_rate"], vector["tpr"], vector["tnr"])
+    assert found == (None if vector["corrected"] is None else near(vector["corrected"]))
+
+
+@vectors("flips")
+def test_flips(vector):
+    found = flips(map(tuple, vector["items"]))
+    assert found == (vector["minority"], vector["asks"])
+    assert upper_bound(*found) == near(vector["noise"])
+
+
+def test_reasks():
+    assert expected_reasks(100, 0.1) == 25
+    assert expected_reasks(100, 0) == 0

@@ -1,0 +1,167 @@
+"""The rules that look at the base: new failures and drops, decided from statuses alone."""
+
+import json
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.core.suite import Policy, Rule, Select
+from gradegate.gate.decision import decide
+from gradegate.gate.regressions import Sign
+from gradegate.results.accounts import BaselineReport
+from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote
+from gradegate.structs import replace
+from support.each import each
+
+P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
+NONE = Rule("regressions", suite="s", max_new_failures=0)
+REPORT = BaselineReport("1a2b3c4d5e", 2, compared=100)
+
+
+def case(status, base=P, name="c", **own):
+    """A case of one grade, by its status and what the base says."""
+    head = {"ok": P, "fixed": P, "error": E}.get(status, F)
+    said = None if base is None else Counterpart(base, base)
+    grade = Grade(Asserted(own.pop("type", "llm-rubric")), head, status="undecided" if status == "error" else status, base=said)
+    return Row("s", name, "p", "l", "", {}, own.pop("outcome", head), grades=(grade,), base=base, **own)
+
+
+def decided(rows, *rules, report=REPORT, **policy):
+    return decide(RunResult(tuple(rows), baseline=report), [Policy(rules, **policy)])
+
+
+def applied(rows, rule=NONE, report=REPORT):
+    return decided(rows, rule, report=report).rules[0]
+
+
+MANY = (
+    "2 new failures where at most 1 is allowed: 1 passing on the base (1a2b3c4, 2 days old), 1 without a base "
+    "result; 1 known failure not counted"
+)
+OK = [case("ok") for _ in range(20)]
+
+
+@each("vector", VECTORS["drop"], ids=lambda v: f"{v['worse']}-{v['better']}-{v['max_drop']}")
+def test_drops_are_decided_as_the_specification_does(vector):
+    cases = vector["cases"] - vector["worse"] - vector["better"]
+    rows = [
+        *(case("new-failure") for _ in range(vector["worse"])),
+        *(case("fixed", F) for _ in range(vector["better"])),
+        *(case("ok") for _ in range(cases)),
+    ]
+    result = applied(rows, Rule("drop", suite="s", max_drop=vector["max_drop"]))
+    assert (result.outcome.value, result.worse, result.better) == (vector["outcome"], vector["worse"], vector["better"])
+    assert result.p == pytest.approx(vector["p"], abs=1e-6)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_the_chance_of_a_drop_is_exact(worse, better):
+    trials = worse + better
+    assert Sign(worse, better, 100).p == Fraction(sum(comb(trials, k) for k in range(worse, trials + 1)), 2**trials)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
+    assert Sign(50_500, 49_500, 100_000).p < 0.01
+
+
+@each(
+    ("rows", "most", "outcome", "new", "reason"),
+    [
+        ([], 0, P, 0, "no new failure"),
+        ([case("pre-existing", F), case("unsteady")], 0, P, 0, "no new failure; 1 known failure and 1 unsteady failure not counted"),
+        ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady failures not counted"),
+        ([case("new-failure")], 0, F, 1, "1 new failure, passing on the base (1a2b3c4, 2 days old)"),
+        ([case("new-failure", None)], 0, F, 1, "1 new failure, without a base result"),
+        ([case("new-failure"), case("new-failure", None), case("pre-existing", F)], 1, F, 2, MANY),
+        ([case("new-failure", name="a `b`\nc")], 1, P, 1, "1 new failure, at most 1 allowed: `a `b` c`"),
+        ([case("undecided")], 0, E, 0, "it is not known whether 1 failure is new"),
+        ([case("", None)], 0, E, 0, "it is not known whether 1 failure is new"),
+        ([case("undecided")], 1, P, 1, "1 failure may be new, at most 1 allowed: `c`"),
+        ([case("", name="x")], 1, P, 1, "1 failure may be new, at most 1 allowed: `x`"),
+        ([case("", name="x"), case("new-failure", name="y")], 2, P, 2, "2 failures may be new, at most 2 allowed: `y`, `x`"),
+        ([case("undecided"), case("new-failure")], 1, E, 1, "it is not known whether 1 failure is new"),
+        ([case("error")], 0, P, 0, "no new failure"),
+        ([case("new-failure", outcome=P)], 0, P, 0, "no new failure"),  # the case tolerates it
+    ],
+)
+def test_new_failures_are_counted_in_cases(rows, most, outcome, new, reason):
+    result = applied([*OK, *rows], replace(NONE, max_new_failures=most))
+    assert (result.outcome, result.new_failures, result.reason) == (outcome, new, reason)
+
+
+def test_a_run_with_new_failures_that_may_be_is_advisory_and_names_them():
+    found = decided([*OK, case("new-failure", name="refund")], replace(NONE, max_new_failures=1))
+    assert found.outcome is GateOutcome.ADVISORY
+    assert found.reason == "regressions: 1 new failure, at most 1 allowed: `refund`"
+
+
+def test_a_run_that_cannot_tell_is_inconclusive_and_never_green():
+    assert decided([*OK, case("undecided")], NONE).outcome is GateOutcome.INCONCLUSIVE
+
+
+def test_a_rule_looks_at_the_grades_that_it_selects():
+    rows = [*OK, case("new-failure", type="contains")]
+    assert applied(rows, replace(NONE, select=Select(assertion="llm-rubric"))).outcome is P
+    assert applied(rows, replace(NONE, select=Select(assertion="contains"))).outcome is F
+
+
+def test_a_rule_of_several_keys_is_missed_when_one_of_them_is():
+    rows = [*OK, case("pre-existing", F)]
+    both = replace(NONE, min_pass_rate=1.0)
+    assert applied(rows, both).reason == "pass rate 95.2% is below 100%"
+    assert applied([*OK, case("new-failure")], replace(NONE, min_pass_rate=0.5)).outcome is F
+    assert applied(rows, replace(NONE, min_pass_rate=0.5)).outcome is P
+
+
+def test_without_a_compared_case_a_drop_cannot_be_told():
+    rows = [case("ok", None) for _ in range(5)]
+    found = decided(rows, Rule("drop", suite="s", max_drop=0.1), report=None)
+    assert found.outcome is GateOutcome.INCONCLUSIVE
+    assert found.reason == "drop: no case could be compared with the base"
+
+
+@each(("undone", "base", "outcome"), [(0, F, F), (3, F, E), (3, P, F), (300, P, E), (300, None, F)])
+@each("answers", [False, True])
+def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, base, outcome, answers):
+    first = {"confirm": "answers"} if answers else {}
+    left = case("error", base)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [*(case("new-failure") for _ in range(7)), *OK, *([left] * undone)]
+    rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), **first).rules[0]
+    assert (rule.outcome, rule.worse) == (outcome, 7)
+    if outcome is E:
+        assert rule.reason.endswith(f" so far; {undone} more were not finished and might meet the rule")
+
+
+def test_what_is_undone_and_has_its_first_verdict_is_compared_once():
+    """With `confirm: answers` the first verdicts of both sides count: 7 of 20 are worse, and 2 of these were asked again."""
+    torn = case("error")
+    torn = replace(torn, grades=(replace(torn.grades[0], undone=True, votes=(Vote(F), Vote(P))),))
+    rows = [*(case("new-failure") for _ in range(5)), torn, torn, *OK[:13]]
+    for most, outcome in ((0.34, F), (0.35, P)):  # 7 of 22 would be 31.8 %
+        rule = decided(rows, Rule("drop", suite="s", max_drop=most), confirm="answers").rules[0]
+        assert (rule.outcome, rule.worse) == (outcome, 7)
+
+
+def test_a_case_that_fails_by_its_mean_is_new_where_it_passed_before():
+    """No grade of it need fail, or only one that failed before."""
+    old = case("pre-existing", F).grades[0]
+    passes = case("ok").grades[0]
+    for base, grades, new in ((P, (old, passes), 1), (P, (passes,), 1), (F, (old, passes), 0), (None, (passes,), 1)):
+        row = Row("s", "c", "p", "l", "", {}, F, grades=grades, threshold=0.7, base=base)
+        assert applied([*OK, row]).new_failures == new
+
+
+def test_answers_are_compared_by_their_first_verdicts():
+    rows = [
+        *(case("ok", base=P) for _ in range(10)),
+        *(replace(row, grades=(replace(row.grades[0], base=Counterpart(P, F)),)) for row in OK[:8]),
+    ]
+    found = decided(rows, Rule("drop", suite="s", max_drop=0), confirm="answers").rules[0]
+    assert (found.worse, found.better) == (0, 8)

@@ -1,0 +1,5 @@
+"""The scenes of binding names to plug-ins, from every YAML file in this folder."""
+
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)

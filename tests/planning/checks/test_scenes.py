@@ -1,0 +1,5 @@
+"""The scenes of the checks of a plan, from every YAML file in this folder."""
+
+from support.scenes import scenes
+
+test_a_scene = scenes(__file__)

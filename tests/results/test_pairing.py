@@ -1,0 +1,256 @@
+"""Which answer of the base stands for which, and what each grade is beside it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.cli import main as cli
+from gradegate.core.settings import Settings
+from gradegate.errors import ConfigError
+from gradegate.planning.base_checkout import stored
+from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.report import Links
+from gradegate.results.accounts import Made
+from gradegate.results.baseline import age, beside, pair, remarks, report, status
+from gradegate.results.earlier_run import Baseline
+from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row
+from gradegate.structs import replace
+from support import samples
+from support.each import each, table
+
+P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def grade(outcome, base=None, definition="d"):
+    return Grade(Asserted("contains", key="k", definition=definition), outcome, base=base and Counterpart(base, base))
+
+
+def answer(key="a", outcome=P, definition="d", name=""):
+    return replace(row(outcome, key, definition), description=name or key, grades=(grade(outcome, definition=definition),), output="x")
+
+
+def row(outcome=P, key="a", definition="d"):
+    return Row("s", "c", "p", "l", "", {}, outcome, grades=(grade(outcome),), key=key, definition=definition)
+
+
+@each(
+    ("head", "base", "again", "settled", "expected"),
+    [
+        (P, None, None, True, "ok"),
+        (P, P, None, True, "ok"),
+        (P, E, None, True, "ok"),
+        (P, F, None, True, "fixed"),
+        (F, F, None, False, "pre-existing"),
+        (F, F, None, True, "pre-existing"),
+        (F, None, None, True, "new-failure"),
+        (F, E, None, True, "new-failure"),
+        (F, None, None, False, ""),
+        (F, P, None, False, ""),
+        (F, P, None, True, ""),  # confirmed, and the base's answer was not graded again
+        (F, P, P, True, "new-failure"),
+        (F, P, F, True, "unsteady"),
+        (F, P, E, True, "undecided"),
+        (E, P, None, True, "undecided"),
+        (E, F, None, True, "undecided"),
+        (E, None, None, True, "undecided"),
+    ],
+)
+def test_each_pair_of_verdicts_has_its_status(head, base, again, settled, expected):
+    assert status(grade(head, base), again, settled) == expected
+
+
+def test_equal_keys_pair_in_the_order_in_which_they_appear():
+    base = Baseline((answer("a", name="1"), answer("b", name="2"), answer("a", name="3"), answer("c", name="4")))
+    pairs, removed = pair(["a", "a", "b", "a", "x"], base)
+    assert [found and found.description for found in pairs] == ["1", "3", "2", None, None]
+    assert removed == ("4",)
+
+
+@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
+def test_every_answer_of_the_base_is_paired_or_removed(keys, base):
+    answers = tuple(answer(key, name=str(number)) for number, key in enumerate(base))
+    pairs, removed = pair(keys, Baseline(answers))
+    assert sorted([found.description for found in pairs if found] + list(removed)) == sorted(map(str, range(len(base))))
+    assert all(found is None or found.key == key for key, found in zip(keys, pairs, strict=True))
+
+
+def test_what_is_defined_otherwise_is_not_compared():
+    assert beside(row(F), answer(outcome=P)).grades[0].base == Counterpart(P, P)
+    other = beside(row(F, definition="e"), answer(outcome=P))
+    assert other.base is None
+    changed = replace(row(F), grades=(grade(F, definition="e"),))
+    assert beside(changed, answer(outcome=P)).grades[0].base is None
+    assert beside(row(F), None) == row(F)
+
+
+def test_the_report_counts_cases():
+    rows = [
+        replace(row(F), grades=(replace(grade(F, P), status="new-failure"),), base=P),
+        replace(row(F), grades=(replace(grade(F, F), status="pre-existing"),), base=F),
+        replace(row(P), grades=(replace(grade(P, F), status="fixed"),), base=F),
+        replace(row(P), grades=(replace(grade(P), status="ok"),)),
+    ]
+    base = Baseline((), "abc", (NOW - timedelta(days=3)).isoformat())
+    found = report(rows, [answer(), answer(), answer(), None], ("gone",), base, NOW)
+    counts = (found.compared, found.new_failures, found.pre_existing, found.fixed, found.unsteady, found.new)
+    assert counts == (3, 1, 1, 1, 0, 1)
+    assert (found.commit, found.age_days, found.removed) == ("abc", 3, ("gone",))
+
+
+@each(("started", "days"), table(__file__, "an_age_is_of_whole_days_or_unknown"))
+def test_an_age_is_of_whole_days_or_unknown(started, days):
+    assert age(started, NOW) == days
+
+
+def test_what_makes_a_baseline_doubtful_is_said():
+    good = Baseline((), "abcdef123", NOW.isoformat(), ("gpt",), "grader")
+    assert list(remarks(good, NOW, "abcdef123", ["gpt"])) == []
+    assert list(remarks(good, NOW, "", ["gpt"])) == []
+    said = list(remarks(Baseline((), "", "", ("a", "b"), ""), NOW, "abcdef123", ["b", "c"]))
+    assert said == [
+        "the baseline does not say when it was made",
+        "the baseline is from commit unknown, but the base is at abcdef1",
+        "the baseline was made with other models: `a` there, `c` here",
+        "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure",
+    ]
+    old = replace(good, started=(NOW - timedelta(days=15)).isoformat())
+    assert list(remarks(old, NOW, "", ["gpt"])) == ["the baseline is 15 days old"]
+
+
+# --- baseline -------------------------------------------------------------------------------------------------
+COMMITS = {name: digit * 40 for name, digit in (("head", "1"), ("base", "2"), ("artifact", "3"))}
+
+
+def written(path: Path, commit: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    decision = samples.decision(GateOutcome.PASS, "so")
+    decision = replace(decision, run=replace(decision.run, made=Made(commit=COMMITS[commit])))
+    path.write_text(render("json", decision, Links(), str).text)
+    return path
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A checkout with a results.json of its own, another of the base beside it, and one outside both."""
+    head = tmp_path / "work"
+    (head / ".git").mkdir(parents=True)
+    (head / ".base" / ".git").mkdir(parents=True)
+    written(head / "evals" / "results.json", "head")
+    written(head / ".base" / "evals" / "results.json", "base")
+    written(tmp_path / "temp" / "results.json", "artifact")
+    return head
+
+
+def read(head, baseline, base="", environ=None):
+    settings = Settings(baseline=str(baseline), base=base, cwd=head, environ=environ or {})
+    found = stored(settings, ())
+    if not isinstance(found, Baseline):
+        return found[0].text
+    return next(name for name, commit in COMMITS.items() if commit == found.commit)
+
+
+def test_a_file_outside_the_repository_is_read(repository):
+    assert read(repository, "../temp/results.json") == "artifact"
+    assert read(repository, repository.parent / "temp" / "results.json", ".base") == "artifact"
+
+
+def test_a_file_of_the_repository_is_read_from_the_base(repository):
+    assert read(repository, "evals/results.json", ".base") == "base"
+    assert read(repository, repository / "evals" / "results.json", ".base") == "base"
+    assert read(repository, ".base/evals/results.json", ".base") == "base"
+    assert "cannot be used" in read(repository, "evals/absent.json", ".base")
+
+
+@each(
+    ("name", "said"),
+    [
+        ("evals/results.json", "could have written.*give <--base>"),
+        ("evals/../evals/results.json", "could have written"),
+        ("absent.json", "the file of <--baseline> `absent.json` does not exist -> correct the path"),
+        (".git/x.json", "does not exist"),
+    ],
+)
+def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name, said):
+    with pytest.raises(ConfigError, match=said):
+        read(repository, name)
+
+
+def test_the_command_line_finds_no_baseline_by_itself(repository):
+    with pytest.raises(ConfigError, match="`baseline: auto` is for the Action"):
+        read(repository, "auto")
+
+
+def test_links_do_not_change_whose_file_it_is(repository):
+    outside = repository.parent / "temp"
+    (repository / "link.json").symlink_to(outside / "results.json")
+    (repository / "folder").symlink_to(outside)
+    (outside / "back.json").symlink_to(repository / "evals" / "results.json")
+    for name in ("link.json", "folder/results.json", "../temp/back.json"):
+        with pytest.raises(ConfigError, match="could have written"):
+            read(repository, name)
+    assert read(repository, "../temp/back.json", ".base") == "base"
+
+
+def test_a_link_of_the_base_does_not_lead_to_the_pull_requests_file(repository):
+    (repository / ".base" / "evals" / "results.json").unlink()
+    (repository / ".base" / "evals" / "results.json").symlink_to(repository / "evals" / "results.json")
+    with pytest.raises(ConfigError, match="leads out of the base"):
+        read(repository, "evals/results.json", ".base")
+
+
+def test_on_github_a_workspace_without_git_is_a_repository_too(tmp_path):
+    written(tmp_path / "work" / "results.json", "head")
+    assert read(tmp_path / "work", "results.json") == "head"  # elsewhere it is a plain folder
+    with pytest.raises(ConfigError, match="could have written"):
+        read(tmp_path / "work", "results.json", environ={"GITHUB_WORKSPACE": str(tmp_path / "work")})
+
+
+def test_a_mistaken_place_ends_the_run_before_any_call(gate, llm):
+    config = {"prompts": ["hi"], "providers": [llm.spec()], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}
+    ran = gate(config)
+    (ran.folder / ".git").mkdir()
+    before = len(llm.requests)
+    assert cli.main(["run", "--baseline", "old.json", "promptfooconfig.yaml"]) == 2
+    assert len(llm.requests) == before
+
+
+def test_a_report_over_the_baseline_is_a_mistake(gate):
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
+    gate(config)
+    ran = gate(config, "--baseline", "results.json")
+    assert ran.code == 2
+    assert "is a file that this run reads" in ran.err
+
+
+def test_a_baseline_that_cannot_be_used_is_a_note(gate):
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
+    ran = gate(config, "--baseline", "old.json", **{"old.json": "{}"})
+    assert ran.code == 0
+    (note,) = ran.results["notes"]
+    assert note["text"].startswith("the baseline `old.json` cannot be used, so every failure counts as new: ")
+
+
+def test_links_in_a_circle_are_a_note(repository):
+    outside = repository.parent / "temp"
+    (outside / "a.json").symlink_to(outside / "b.json")
+    (outside / "b.json").symlink_to(outside / "a.json")
+    assert "cannot be used" in read(repository, "../temp/a.json")
+
+
+def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
+    config = {
+        "prompts": ["{{word}}"],
+        "providers": ["echo"],
+        "tests": [{"description": "c", "vars": {"word": "a"}, "assert": [{"type": "contains", "value": "b"}]}],
+        "gate": {"rules": [{"name": "regressions", "max-new-failures": 0}]},
+    }
+    content = json.dumps(gate(config).results)
+    config["tests"][0]["description"] = "d"
+    ran = gate(config, "--baseline", "base.json", **{"base.json": content})
+    assert (ran.code, ran.grades[0]["status"], ran.results["baseline"]) == (1, "new-failure", None)
+    assert "the baseline has no case of this run, so every failure counts as new" in ran.out

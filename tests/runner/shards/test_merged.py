@@ -1,0 +1,245 @@
+"""Shards and a merge come to what one run comes to, but for times."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.cli import main as cli
+from support.compared import compared
+from support.earlier import by
+from support.fake_llm import serve
+from support.flips import BAD, GOOD, flipping, scripted, suite
+from support.shards import OPEN, Sharded, timeless
+
+VAIN = "asked again in vain"
+
+
+def unpaid(results):
+    """Results without what graders took in all."""
+    paid = {"grader", "tokens", "cost_usd", "seconds"}
+    summary = {key: value for key, value in results["summary"].items() if key not in paid}
+    return {**results, "summary": summary, "budget": None}
+
+
+def equal(run, *, rounds=False):
+    code, whole = run.one()
+    merged_code, merged = run.rounds() if rounds else (run.ask(), run.merge())[1]
+    if VAIN in str(merged["notes"][-1:]):  # more failures than a wave: they are paid for, and change nothing else
+        assert merged["notes"].pop()["text"].partition(" ")[0] >= "1"
+        assert merged["budget"]["calls"] > whole["budget"]["calls"]
+        merged, whole = unpaid(merged), unpaid(whole)
+    assert timeless(merged) == timeless(whole)
+    assert merged_code == code
+    assert set(run.codes) == {0}
+    return code, merged
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_failures_are_asked_again_in_a_second_round_as_in_one_run(sharded, llm, seed):
+    llm.reply = flipping(0.06, seed, broken=range(seed % 2))
+    code, merged = equal(sharded(suite(llm.spec(), 50), of=4), rounds=True)
+    assert code == seed % 2
+    assert merged["confirm"]["asked_again"] > 0
+
+
+@given(
+    cases=st.integers(1, 25),
+    of=st.integers(1, 9) | st.just(40),
+    seed=st.integers(0, 10**6),
+    rate=st.sampled_from([0.0, 0.05, 0.1]),
+    broken=st.integers(0, 3),
+    confirm=st.sampled_from(["off", "grader"]),
+    repeat=st.integers(1, 2),
+    rule=st.sampled_from([None, 0.8, 1.0]),
+)
+def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed, rate, broken, confirm, repeat, rule):
+    with serve() as llm, pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("shards")
+        patch.chdir(folder)
+        llm.reply = flipping(rate, seed, broken=range(broken))
+        gate = {} if rule is None else {"gate": {"noise": 0.2, "rules": [{"name": "r", "min-pass-rate": rule}]}}
+        config = suite(llm.spec(), cases, **gate)
+        run = Sharded(folder, config, of, ("--confirm", confirm, "--repeat", str(repeat), "-j", "4"))
+        equal(run, rounds=True)
+
+
+def test_a_second_round_asks_just_the_failures_that_are_open(sharded, llm):
+    llm.reply = scripted({3: "FPP", 8: "FFFFFF"})
+    run = sharded(suite(llm.spec(), 20), of=4)
+    run.ask()
+    before = len(llm.requests)
+    opened = run.name_open()
+    assert [it["answer"]["description"] for it in opened] == ["case 3", "case 8"]
+    assert len(llm.requests) == before == 20
+    run.ask("--open", OPEN)
+    again = {json.dumps(body["messages"]).split("case ")[-1][0] for body in llm.bodies[before:]}
+    assert again == {"3", "8"}
+    assert run.merge()[0] == 1
+
+
+def test_nothing_open_needs_no_second_round_and_an_older_file_goes(sharded, llm):
+    llm.reply = lambda path, body: GOOD
+    run = sharded(suite(llm.spec(), 5))
+    run.ask()
+    (run.folder / OPEN).write_text("of before\n")
+    assert run.name_open() == []
+    assert not (run.folder / OPEN).exists()
+
+
+def test_what_nobody_asked_again_is_an_error_and_never_green(sharded, llm, capsys):
+    llm.reply = scripted({3: "F"})
+    run = sharded(suite(llm.spec(), 6))
+    run.ask()
+    code, merged = run.merge()
+    assert (code, merged["outcome"]) == (3, "inconclusive")
+    assert "`open` of `merge`" in merged["cases"][3]["grades"][0]["reason"]
+
+
+def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):
+    llm.reply = lambda path, body: BAD
+    run = sharded(suite(llm.spec(), 120, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}))
+    run.ask()
+    assert len(run.name_open()) == 8 + 50  # a wave, and those that one run asks to their end once it is missed
+    run.ask("--open", OPEN)
+    code, merged = run.merge()
+    assert code == 1
+    _, whole = run.one()
+    assert merged["reason"] == whole["reason"]
+    assert timeless(merged["cases"]) == timeless(whole["cases"])
+    assert not any("in vain" in note["text"] for note in merged["notes"])
+    assert merged["summary"]["grader"]["calls"] == whole["summary"]["grader"]["calls"]
+
+
+def test_further_rounds_ask_what_a_grader_noisier_than_it_should_be_leaves_open(sharded, llm):
+    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
+    gate = {"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}
+    run = sharded(suite(llm.spec(), 70, gate=gate))
+    run.ask()
+    asked = []
+    while opened := run.name_open():
+        asked.append(len(opened))
+        run.ask("--open", OPEN)
+    assert asked == [58, 12]
+    code, merged = run.merge()
+    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
+    whole_code, whole = run.one()
+    assert code == whole_code
+    assert timeless(merged) == timeless(whole)
+
+
+def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
+    llm.reply = scripted({1: "FF"})
+    judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
+    run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--confirm", "off")
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
+    run.ask()
+    code, whole = run.one()
+    monkeypatch.delenv("JUDGE_API_KEY")
+    before = len(llm.requests)
+    merged_code, merged = run.merge()
+    assert len(llm.requests) == before
+    assert (merged_code, timeless(merged)) == (code, timeless(whole))
+    assert "JUDGE_API_KEY" in merged["hidden"]
+    assert merged["keys"] == [{"name": "JUDGE_API_KEY", "host": whole["asked"][-1]["host"]}]
+
+
+def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
+    llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
+    equal(sharded(compared(llm), "--confirm", "off", of=2))
+
+
+def test_a_conversation_is_had_in_one_shard(sharded, llm):
+    llm.reply = lambda path, body: "an answer"
+    talk = {
+        "prompts": ["{% for said in _conversation %}{{said.output}} {% endfor %}{{q}}"],
+        "providers": [llm.spec()],
+        "tests": [
+            {"vars": {"q": f"question {number}"}, "metadata": {"conversationId": f"c{number % 2}"},
+             "assert": [{"type": "contains", "value": "answer"}]}
+            for number in range(6)
+        ],
+    }  # fmt: skip
+    equal(sharded(talk, "--confirm", "off", of=4))
+
+
+def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):
+    said = iter("FPPPP")
+    llm.reply = lambda path, body: (
+        "Paris" if "capital" in json.dumps(body["messages"][-1]) and "Grade" not in json.dumps(body)
+        and "rubric" not in json.dumps(body).lower() else (GOOD if next(said, "P") == "P" else BAD)
+    )  # fmt: skip
+    config = {
+        "prompts": ["{{q}}"],
+        "providers": ["echo"],
+        "defaultTest": {"options": {"provider": llm.spec()}},
+        "tests": [
+            {"vars": {"q": "Oslo"}, "options": {"storeOutputAs": "city"}, "assert": [{"type": "contains", "value": "O"}]},
+            {"vars": {"q": "about {{city}}"}, "assert": [{"type": "llm-rubric", "value": "speaks of {{city}}"}]},
+        ],
+    }
+    run = sharded(config, of=2)
+    code, merged = run.rounds()
+    assert code == 0
+    assert merged["cases"][1]["output"] == "about Oslo"
+    assert [vote["outcome"] for vote in merged["cases"][1]["grades"][0]["votes"]] == ["fail", "pass", "pass"]
+    assert "Oslo" in json.dumps(llm.bodies[-1])
+
+
+def test_a_secret_in_an_answer_is_hidden_in_parts_and_not_graded_again_elsewhere(sharded, llm, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-secret-judge")
+    llm.reply = lambda path, body: BAD
+    judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
+    config = suite(judge, 1)
+    config["tests"][0]["vars"]["q"] = "case 0 says sk-secret-judge"
+    run = sharded(config, of=1)
+    run.ask()
+    assert "sk-secret" not in run.part(1).read_text()
+    assert run.name_open() == []
+    code, merged = run.merge()
+    assert code == 3
+    assert "contained a secret" in merged["cases"][0]["grades"][0]["reason"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
+    llm.reply = scripted({4711: "FPP" * 2})
+    rubric, judged = {"type": "llm-rubric", "value": "is good"}, range(0, 10_000, 789)
+    config = suite(llm.spec(), 10_000, {"type": "not-contains", "value": "case 99"})
+    for number in (*judged, 4711):
+        config["tests"][number]["assert"] = [rubric]
+    rules = [{"name": "rate", "min-pass-rate": 0.98}, {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}}]
+    code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8), rounds=True)
+    assert (code, merged["summary"]["cases"]["failed"], merged["confirm"]["overturned"]) == (0, 111, 1)
+
+
+def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
+    run = sharded(suite({"id": "echo"}, 2, {"type": "contains", "value": "c"}))
+    assert run.command("run", "c.yaml", "--open", "x.jsonl") == 2
+    assert "`open` is given without `shard` or `merge`" in capsys.readouterr().err
+    assert run.command("run", "c.yaml", "--shard", "9/8") == 2
+    assert "cannot be used -> write the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
+    assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
+    assert "is not a folder with parts" in capsys.readouterr().err
+
+
+def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):
+    config = suite(llm.spec(), 6)
+    config["tests"][1]["flaky"] = {"report": True, "until": datetime.now(UTC).date().isoformat()}
+    llm.reply, before = by("m1", flipping(0.0, 1)), sharded(config, "--history", "h", "--history-out", "h")
+    for _ in range(12):
+        before.one()
+    lines = (bare / "h").read_text().splitlines(keepends=True)
+    (bare / "h").write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
+    found = []
+    for rounds in (False, True):
+        llm.reply = by("m1", scripted({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
+        run = sharded(config, "--history", "h", "--history-out", "out")
+        code, results = run.rounds() if rounds else run.one()
+        found.append((code, timeless(results), (bare / "out").read_text()))
+        (bare / "out").unlink()
+    assert found[0] == found[1]
+    assert (found[0][0], found[0][1]["history"]["used"]) == (1, 6)
+    assert [len(json.loads(line)["runs"]) for line in found[1][2].splitlines()] == [13] * 6

@@ -1,0 +1,79 @@
+"""The worker adds limits to what it is asked for, and nothing else: the same task gives the same here."""
+
+import json
+from pathlib import Path
+
+import pytest
+import record_snippets
+
+from gradegate.sandbox.evaluate import Exceeded, Refused, begin, evaluate
+from gradegate.sandbox.sandbox_worker import answer
+from support.each import each, table
+
+NUNJUCKS = Path(__file__).parent.parent / "templating" / "nunjucks"
+VARIABLES = json.loads((NUNJUCKS / "variables.json").read_text())
+TEMPLATES = [source for source, _ in json.loads((NUNJUCKS / "expected.json").read_text())]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMAS = [
+    {"type": "object", "required": ["a"], "properties": {"a": {"type": "number", "minimum": 2}}},
+    {"$schema": DRAFT, "$defs": {"x": {"type": "array", "items": {"format": "email"}}}, "$ref": "#/$defs/x"},
+    {"type": 5},
+    {"$ref": "http://127.0.0.1:9/x"},
+    {"$ref": "#"},
+    True,
+]
+VALUES = [{"a": 1}, {"a": 2}, {}, [], ["a@b.example"], "x", None, {"a": [1.5, "é😀"]}]
+PATTERNS = ["a+", r"(?i)^é", "[", "(?<year>\\d{4})", "(a)|b", "\\"]
+
+
+def here(task, *arguments):
+    said = json.loads(answer(json.dumps([task, arguments]).encode()))
+    assert said.pop("seconds") >= 0
+    return said
+
+
+def there(task, *arguments):
+    begin()
+    try:
+        return {"value": evaluate(task, *arguments)}
+    except Refused as e:
+        return {"refused": str(e)}
+    except Exceeded as e:
+        return {"exceeded": str(e)}
+
+
+@each("source", TEMPLATES)
+def test_templates(source):
+    for task, arguments in (("fill", (source, VARIABLES, [])), ("asked", (source,))):
+        asked = (f"gradegate.templating.nunjucks:{task}", *arguments)
+        assert here(*asked) == there(*asked)
+
+
+@pytest.mark.parametrize("schema", [json.dumps(schema) for schema in SCHEMAS])
+def test_schemas(schema):
+    wrong = ("gradegate.templating.json_schema:fault", schema)
+    assert here(*wrong) == there(*wrong)
+    for value in VALUES:
+        asked = ("gradegate.templating.json_schema:problem", schema, value)
+        assert here(*asked) == there(*asked)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns(pattern):
+    for arguments in (("do", "search", pattern, "1999 Aab é"), ("do", "split", pattern, "xaay"), ("do", "search", pattern, "a", "é")):
+        asked = (f"gradegate.templating.regex:{arguments[0]}", *arguments[1:])
+        assert here(*asked) == there(*asked)
+
+
+@each(("code", "output"), record_snippets.snippets()[::20])
+def test_scripts(code, output):
+    given = json.dumps([output, record_snippets.CONTEXT])
+    for task, arguments in (("run", (f"return ({code}\n)", ["output", "context"], "f", given)), ("check", (code, ["output", "context"]))):
+        asked = (f"gradegate.templating.quickjs_worker:{task}", *arguments)
+        assert here(*asked) == there(*asked)
+
+
+@pytest.mark.parametrize(("task", "said"), table(__file__, "what_goes_wrong_is_said"))
+def test_what_goes_wrong_is_said(task, said):
+    arguments = ["not so"] if task.endswith("refuse") else []
+    assert here(task, *arguments) == said

@@ -1,0 +1,98 @@
+import ipaddress
+
+import pytest
+import requests
+
+from gradegate.security.egress import METADATA, NO_NAME, PRIVATE, Egress
+from gradegate.security.hosts import Vendor, allowed, host_at, is_private, literal, refused
+from support.each import table
+
+VENDOR = Vendor(("A_KEY",), ("api.a.com",), ("A_BASE", "A_HOST"))
+
+
+@pytest.mark.parametrize(("written", "url", "takes"), table(__file__, "which_addresses_an_allowed_host_takes"))
+def test_which_addresses_an_allowed_host_takes(written, url, takes):
+    host = allowed(written)
+    assert host is not None
+    assert host.takes(url) is takes
+
+
+@pytest.mark.parametrize(
+    "written", ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b", "[::1", "[x]"]
+)
+def test_what_is_no_host(written):
+    assert allowed(written) is None
+
+
+@pytest.mark.parametrize("name", table(__file__, "a_name_that_is_read_in_two_ways_is_that_of_no_host"))
+def test_a_name_that_is_read_in_two_ways_is_that_of_no_host(name):
+    assert host_at(f"https://{name}/v1") is None
+    assert Egress().reaches(f"https://{name}/v1") == NO_NAME
+    assert allowed(name) is None
+
+
+@pytest.mark.parametrize("name", ["b\u00fccher.example", "B\u00dcCHER.example.", "xn--bcher-kva.example"])
+def test_a_name_beyond_ascii_is_the_one_that_is_sent(name):
+    host = host_at(f"https://{name}/v1")
+    assert host is not None
+    assert host.name == "xn--bcher-kva.example"
+    sent = requests.Request("GET", f"https://{name}/v1").prepare().url or ""
+    assert sent.startswith("https://xn--bcher-kva.example")
+
+
+@pytest.mark.parametrize(("url", "takes"), table(__file__, "a_vendors_keys_go_to_its_own_hosts_and_where_the_environment_says"))
+def test_a_vendors_keys_go_to_its_own_hosts_and_where_the_environment_says(url, takes):
+    assert VENDOR.takes(url, {"A_BASE": "http://10.0.0.5:4000/v1", "A_HOST": "gateway"}) is takes
+
+
+@pytest.mark.parametrize(
+    "name",
+    "169.254.169.254 169.254.170.2 2852039166 0xa9fea9fe 0251.0376.0251.0376 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe "
+    "fd00:ec2::254 fe80::1 100.100.100.200 192.0.0.192 metadata.google.internal METADATA.google.internal. "
+    "2002:a9fe:a9fe::1 169.254.1.1 ::a9fe:a9fe ::ffff:0:a9fe:a9fe 64:ff9b:1::a9fe:a9fe".split(),
+)
+def test_services_that_hand_out_credentials_are_never_asked(name):
+    assert refused(name)
+    url = f"http://[{name}]/" if ":" in name else f"http://{name}/"
+    assert Egress().reaches(url) == METADATA
+    assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).reaches(url) == METADATA
+
+
+@pytest.mark.parametrize("name", "10.1.2.3 224.0.0.1 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split())
+def test_private_addresses_are_asked_where_the_workflow_names_them_or_nothing_is_bound(name):
+    url = f"http://[{name}]:80/" if ":" in name else f"http://{name}:80/"
+    host = host_at(url)
+    assert host is not None
+    assert Egress().reaches(url) == ""
+    assert Egress(bound=True).reaches(url) == PRIVATE
+    assert Egress(hosts=(host,), bound=True).reaches(url) == ""
+    named = Egress({"A_BASE": url}, bound=True, vendors=lambda: (VENDOR,))
+    assert named.reaches(url) == ""
+
+
+def test_a_name_is_held_to_the_address_that_it_leads_to():
+    inside, metadata = ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("169.254.169.254")
+    egress = Egress(hosts=tuple(filter(None, [allowed("app")])), bound=True)
+    assert egress.objection("rebind.example.com", inside) == PRIVATE
+    assert egress.objection("app", inside) == ""
+    assert egress.objection("app", metadata) == METADATA
+    assert egress.objection("example.com", ipaddress.ip_address("93.184.216.34")) == ""
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST.", "::1", "0.0.0.0", "127.1", "::ffff:127.0.0.1"])
+def test_loopback_is_this_machine_and_not_private(name):
+    address = literal(name)
+    assert address is None or not is_private(address)
+    assert Egress(bound=True).objection(name) == ""
+
+
+def test_a_variable_with_an_address_may_go_to_that_address():
+    egress = Egress({"APP_URL": "https://app.example.com/x", "TOKEN": "t"}, bound=True)
+    assert egress.carries("APP_URL", "https://app.example.com/y")
+    hosts = Egress({"H": "app.example.com", "P": "app:8080", "K": "abcdef"}, bound=True)
+    assert hosts.carries("H", "https://app.example.com/")
+    assert hosts.carries("P", "http://app:8080/")
+    assert not hosts.carries("H", "https://h.app.example.com/")
+    assert not hosts.carries("K", "https://abcdef/")
+    assert not egress.carries("APP_URL", "https://evil.net/")
+    assert not egress.carries("TOKEN", "https://app.example.com/y")
