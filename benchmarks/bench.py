@@ -48,14 +48,20 @@ def measure(command: list[str], folder: Path) -> Spent:
 
 
 def line(name: str, measured: str, ratio: float) -> None:
-    print(f"{name:46} {measured:>22}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}", flush=True)
+    print(
+        f"{name:46} {measured:>22}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}",
+        flush=True,
+    )
 
 
 def calls(folder: Path, cases: int, concurrency: int) -> None:
     """Two calls a case, target and grader, all of the same latency."""
     with serving(str(MODEL), "--latency-ms", str(LATENCY * 1000)) as base:
         provider = {"id": "openai:chat:fake", "config": {"apiBaseUrl": base, "apiKey": "k"}}
-        tests = [{"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]} for number in range(cases)]
+        tests = [
+            {"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]}
+            for number in range(cases)
+        ]
         config = {
             "prompts": ["Say something about {{n}}"],
             "providers": [provider],
@@ -63,15 +69,31 @@ def calls(folder: Path, cases: int, concurrency: int) -> None:
             "tests": tests,
         }
         (folder / "calls.json").write_text(json.dumps(config))
-        command = [*GATE, "run", "calls.json", "-j", str(concurrency), "-o", "results.json", "-o", "junit.xml"]
+        command = [
+            *GATE,
+            "run",
+            "calls.json",
+            "-j",
+            str(concurrency),
+            "-o",
+            "results.json",
+            "-o",
+            "junit.xml",
+        ]
         spent = measure(command, folder)
     total = 2 * cases
     limit = total * LATENCY / concurrency
     done = json.loads((folder / "results.json").read_text())["summary"]
     assert (spent.code, done["passed"]) == (0, cases), f"exit {spent.code}: {done}"
-    print(f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s")
+    print(
+        f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s"
+    )
     line("  wall time, at most 1.15 of that", f"{spent.wall:.2f} s", spent.wall / limit / 1.15)
-    line("  CPU per call, at most 1.5 ms", f"{spent.cpu / total * 1000:.2f} ms", spent.cpu / total * 1000 / 1.5)
+    line(
+        "  CPU per call, at most 1.5 ms",
+        f"{spent.cpu / total * 1000:.2f} ms",
+        spent.cpu / total * 1000 / 1.5,
+    )
     line("  peak memory, at most 120 MB", f"{spent.memory:.0f} MB", spent.memory / 120)
 
 
@@ -83,7 +105,9 @@ def growth(folder: Path, cases: int) -> None:
             f"- description: case {n}\n  vars:\n    text: the quick brown fox {n}\n  assert:\n  - type: contains\n    value: fox {n}\n"
             for n in range(count)
         )
-        (folder / "growth.yaml").write_text(f"prompts: ['{{{{text}}}}']\nproviders: [echo]\ntests:\n{tests}")
+        (folder / "growth.yaml").write_text(
+            f"prompts: ['{{{{text}}}}']\nproviders: [echo]\ntests:\n{tests}"
+        )
         spent = measure([*GATE, "run", "growth.yaml", "-o", "growth-results.json"], folder)
         assert spent.code == 0, f"exit {spent.code}"
         peaks.append(spent)
@@ -156,7 +180,11 @@ def replies() -> None:
     }
     for name, (form, before, end) in rows.items():
         took = [fastest(partial(way, form, before * lines + end), 20) for lines in (1000, 10_000)]
-        line(f"  {name}, ten times the reply: at most 15 times", f"{took[1] / took[0]:.1f}", took[1] / took[0] / 15)
+        line(
+            f"  {name}, ten times the reply: at most 15 times",
+            f"{took[1] / took[0]:.1f}",
+            took[1] / took[0] / 15,
+        )
 
 
 def main() -> None:

@@ -43,7 +43,11 @@ def answer(body: dict) -> dict:
     if wanted == "claims":
         return {"claims": [found[0] for found in CLAIM.finditer(text)]}
     if wanted == "verdicts":
-        return {"verdicts": [{"verdict": found[1], "reason": found[0]} for found in CLAIM.finditer(text)]}
+        return {
+            "verdicts": [
+                {"verdict": found[1], "reason": found[0]} for found in CLAIM.finditer(text)
+            ]
+        }
     return {"reason": "so it is"}
 
 
@@ -59,7 +63,9 @@ class Model:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
                 data = await reader.readexactly(int(length[1])) if length else b""
-                content = json.dumps(self.told() if head.startswith(b"GET") else await self.reply(data)).encode()
+                content = json.dumps(
+                    self.told() if head.startswith(b"GET") else await self.reply(data)
+                ).encode()
                 start = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                 writer.write(start % len(content) + content)
                 await writer.drain()
@@ -88,7 +94,9 @@ class Model:
 
 
 async def serve(port: int, latency: float) -> None:
-    server = await asyncio.start_server(Model(latency).serve, "127.0.0.1", port, limit=1 << 24, backlog=1000)
+    server = await asyncio.start_server(
+        Model(latency).serve, "127.0.0.1", port, limit=1 << 24, backlog=1000
+    )
     async with server:
         await server.serve_forever()
 
@@ -110,7 +118,10 @@ def conversation(number: int, chance: random.Random, exchanges: int = 0) -> dict
     def turn(role: str) -> dict:
         if role == "user":
             return {"role": role, "content": "and then?"}
-        words = [f"K{number}-{next(marks)}-{chance.choice(['yes', 'yes', 'no', 'borderline'])}" for _ in range(claims())]
+        words = [
+            f"K{number}-{next(marks)}-{chance.choice(['yes', 'yes', 'no', 'borderline'])}"
+            for _ in range(claims())
+        ]
         documents = [f"T{number}-{next(marks)}" for _ in range(chance.randint(0, 2))]
         return {"role": role, "content": " ".join(["well", *words]), "retrieval_context": documents}
 
@@ -120,7 +131,10 @@ def conversation(number: int, chance: random.Random, exchanges: int = 0) -> dict
     roles = ["user", "assistant"] * exchanges
     options = {}
     if not exchanges:
-        roles = [chance.choice(["user", "assistant"]) for _ in range(chance.randint(0, 12))] + ["user", "assistant"]
+        roles = [chance.choice(["user", "assistant"]) for _ in range(chance.randint(0, 12))] + [
+            "user",
+            "assistant",
+        ]
         options = {
             "window_size": chance.randint(1, 12),
             "penalize_ambiguous_claims": chance.random() < 0.5,
@@ -132,13 +146,31 @@ def conversation(number: int, chance: random.Random, exchanges: int = 0) -> dict
 # --- the two tools --------------------------------------------------------------------------------------------
 
 
-def gradegate(folder: Path, base: str, cases: list[dict], concurrency: int) -> tuple[list[float], float]:
+def gradegate(
+    folder: Path, base: str, cases: list[dict], concurrency: int
+) -> tuple[list[float], float]:
     """Scores, and the seconds of the whole process."""
-    tests = [{"turns": case["turns"], "assert": [{"type": "turn-faithfulness", "config": case["options"]}]} for case in cases]
+    tests = [
+        {
+            "turns": case["turns"],
+            "assert": [{"type": "turn-faithfulness", "config": case["options"]}],
+        }
+        for case in cases
+    ]
     grader = {"id": "openai:chat:gpt-4.1", "config": {"apiBaseUrl": base, "apiKey": "k"}}
     config = {"defaultTest": {"options": {"provider": grader}}, "tests": tests}
     (folder / "gate.json").write_text(json.dumps(config))
-    command = [sys.executable, "-m", "gradegate", "run", "gate.json", "-o", "results.json", "-j", str(concurrency)]
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        "gate.json",
+        "-o",
+        "results.json",
+        "-j",
+        str(concurrency),
+    ]
     started = time.perf_counter()
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False)
     seconds = time.perf_counter() - started
@@ -146,13 +178,21 @@ def gradegate(folder: Path, base: str, cases: list[dict], concurrency: int) -> t
     return [case["grades"][0]["score"] for case in results["cases"]], seconds
 
 
-def deepeval(python: str, folder: Path, base: str, cases: list[dict], concurrency: int) -> tuple[list[float], float]:
+def deepeval(
+    python: str, folder: Path, base: str, cases: list[dict], concurrency: int
+) -> tuple[list[float], float]:
     """Scores, and the seconds of evaluate() alone, without start and imports."""
-    (folder / "cases.json").write_text(json.dumps({"base": base, "concurrency": concurrency, "cases": cases}))
-    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    (folder / "cases.json").write_text(
+        json.dumps({"base": base, "concurrency": concurrency, "cases": cases})
+    )
+    keep = {
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ
+    }
     quiet = {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES", "OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1"}
     command = [python, str(ME), "--deepeval-worker", str(folder)]
-    subprocess.run(command, cwd=folder, env={**keep, **quiet}, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        command, cwd=folder, env={**keep, **quiet}, stdout=subprocess.DEVNULL, check=True
+    )
     found = json.loads((folder / "deepeval.json").read_text())
     return found["scores"], found["seconds"]
 
@@ -167,7 +207,10 @@ def worker(folder: Path) -> None:
 
     given = json.loads((folder / "cases.json").read_text())
     judge = OpenAIModel(model="gpt-4.1", base_url=given["base"], api_key="k")
-    tests = [ConversationalTestCase(turns=[Turn(**turn) for turn in case["turns"]]) for case in given["cases"]]
+    tests = [
+        ConversationalTestCase(turns=[Turn(**turn) for turn in case["turns"]])
+        for case in given["cases"]
+    ]
     started = time.perf_counter()
     if any(case["options"] for case in given["cases"]):
         scores = []
@@ -201,7 +244,9 @@ def agree(args: argparse.Namespace, folder: Path) -> bool:
     worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     fine = worst <= TOLERANCE
     distinct = len({round(score, 9) for score in theirs})
-    print(f"agreement: {len(cases)} random conversations, {distinct} different scores, largest difference {worst:.2e}")
+    print(
+        f"agreement: {len(cases)} random conversations, {distinct} different scores, largest difference {worst:.2e}"
+    )
     return fine
 
 
@@ -216,14 +261,22 @@ def race(args: argparse.Namespace, folder: Path) -> bool:
     worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     for name, seconds, found in (("gradegate", own, mine), ("deepeval", other, its)):
         each = found["calls"] / len(cases)
-        print(f"{name:10} {seconds:8.2f} s   {each:5.1f} calls a conversation   {found['peak']:4} in flight at most")
-    print(f"speed: {other / own:.2f} times deepeval's at concurrency {args.concurrency}, {args.latency:g} ms a call")
-    print(f"calls: {mine['calls'] / its['calls']:.2f} of deepeval's; largest difference of scores {worst:.2e}")
+        print(
+            f"{name:10} {seconds:8.2f} s   {each:5.1f} calls a conversation   {found['peak']:4} in flight at most"
+        )
+    print(
+        f"speed: {other / own:.2f} times deepeval's at concurrency {args.concurrency}, {args.latency:g} ms a call"
+    )
+    print(
+        f"calls: {mine['calls'] / its['calls']:.2f} of deepeval's; largest difference of scores {worst:.2e}"
+    )
     return other / own >= FASTER and worst <= TOLERANCE
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--deepeval", metavar="PYTHON")
     parser.add_argument("--concurrency", type=int, default=20, help="deepeval's own default")
     parser.add_argument("--latency", type=float, default=100.0, metavar="MS")

@@ -49,8 +49,12 @@ class Model:
                 await asyncio.sleep(self.latency)
                 self.flying -= 1
                 message = {"role": "assistant", "content": reply("", json.loads(body))}
-                answer = json.dumps({"choices": [{"finish_reason": "stop", "message": message}]}).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+                answer = json.dumps(
+                    {"choices": [{"finish_reason": "stop", "message": message}]}
+                ).encode()
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer
+                )
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -67,14 +71,30 @@ def served(model: Model) -> Iterator[str]:
 def measure(folder: Path, rows: int, at_once: int, latency: float) -> tuple[float, float, int]:
     """Wall and CPU seconds of the gate, and the most calls that were in flight."""
     data = [{"input": f"source {n}", "output": f"answer {n}"} for n in range(rows)]
-    payload = {"is_blocking": True, "threshold": 100, "evaluations": [{"metrics": ["factfulness"], "data": data}]}
+    payload = {
+        "is_blocking": True,
+        "threshold": 100,
+        "evaluations": [{"metrics": ["factfulness"], "data": data}],
+    }
     (folder / "run.json").write_text(json.dumps(payload))
-    command = [sys.executable, "-m", "gradegate", "run", "run.json", "-g", "openai:chat:fake", "-j", str(at_once)]
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        "run.json",
+        "-g",
+        "openai:chat:fake",
+        "-j",
+        str(at_once),
+    ]
     model = Model(latency)
     with served(model) as base, (folder / "log.txt").open("wb") as log:
         environ = {**os.environ, "OPENAI_BASE_URL": base}
         started = time.perf_counter()
-        process = subprocess.Popen([*command, "-o", "r.json"], cwd=folder, env=environ, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*command, "-o", "r.json"], cwd=folder, env=environ, stdout=log, stderr=log
+        )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -95,8 +115,12 @@ def main() -> None:
     calls = given.rows * CALLS
     least = calls * given.latency / given.at_once
     limit = 1.2 * least
-    print(f"{given.rows} rows x {CALLS} calls of {given.latency:g} s, {given.at_once} at once: at least {least:.2f} s")
-    print(f"  wall time {wall:.2f} s, {wall / least:.2f} of the least, {wall / limit:.2f} of the limit {limit:.2f} s")
+    print(
+        f"{given.rows} rows x {CALLS} calls of {given.latency:g} s, {given.at_once} at once: at least {least:.2f} s"
+    )
+    print(
+        f"  wall time {wall:.2f} s, {wall / least:.2f} of the least, {wall / limit:.2f} of the limit {limit:.2f} s"
+    )
     print(f"  CPU {cpu:.2f} s, {cpu / calls * 1000:.2f} ms a call; most calls in flight {peak}")
 
 

@@ -30,13 +30,19 @@ def recorded(answer: str, **assertion: Any) -> dict[str, Any]:
 
 
 def calls(count: int) -> str:
-    named = ({"id": f"c{n}", "type": "function", "function": {"name": f"f{n}", "arguments": '{"a": 1}'}} for n in range(count))
+    named = (
+        {"id": f"c{n}", "type": "function", "function": {"name": f"f{n}", "arguments": '{"a": 1}'}}
+        for n in range(count)
+    )
     return json.dumps(list(named))
 
 
 def tools(count: int) -> list[dict[str, Any]]:
     schema = {"type": "object", "properties": {"a": {"type": "number"}}}
-    return [{"type": "function", "function": {"name": f"f{n}", "parameters": schema}} for n in range(count)]
+    return [
+        {"type": "function", "function": {"name": f"f{n}", "parameters": schema}}
+        for n in range(count)
+    ]
 
 
 def names(count: int, before: str = "f") -> list[str]:
@@ -49,7 +55,14 @@ def unordered(count: int, turned: int) -> str:
 
 def replied(base: str, count: int) -> dict[str, Any]:
     """A target whose one reply of the Messages API calls so many tools: the address has the number."""
-    return config(providers=[{"id": "anthropic:messages:fake", "config": {"apiBaseUrl": f"{base}/{count}", "apiKey": "k"}}])
+    return config(
+        providers=[
+            {
+                "id": "anthropic:messages:fake",
+                "config": {"apiBaseUrl": f"{base}/{count}", "apiKey": "k"},
+            }
+        ]
+    )
 
 
 class Model(BaseHTTPRequestHandler):
@@ -58,8 +71,19 @@ class Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One reply."""
         self.rfile.read(int(self.headers["Content-Length"]))
-        blocks = [{"type": "tool_use", "id": f"t{n}", "name": "f", "input": {"a": n}} for n in range(int(self.path.split("/")[1]))]
-        body = json.dumps({"type": "message", "role": "assistant", "content": blocks, "stop_reason": "tool_use", "usage": {}}).encode()
+        blocks = [
+            {"type": "tool_use", "id": f"t{n}", "name": "f", "input": {"a": n}}
+            for n in range(int(self.path.split("/")[1]))
+        ]
+        body = json.dumps(
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": blocks,
+                "stop_reason": "tool_use",
+                "usage": {},
+            }
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -98,7 +122,12 @@ GROWING: dict[str, tuple[int, Make]] = {
 def cpu(folder: Path) -> float:
     """Seconds of CPU of a run with all that it started."""
     with (folder / "log.txt").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "gradegate", "run", "c.json", "-q"], cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gradegate", "run", "c.json", "-q"],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_utime + usage.ru_stime
@@ -117,13 +146,19 @@ def grows(folder: Path, name: str) -> tuple[float, float]:
 def main(wanted: list[str]) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     Thread(target=server.serve_forever, daemon=True).start()
-    GROWING["tool calls of a reply"] = (4_000, lambda n: replied(f"http://127.0.0.1:{server.server_port}", n))
+    GROWING["tool calls of a reply"] = (
+        4_000,
+        lambda n: replied(f"http://127.0.0.1:{server.server_port}", n),
+    )
     with tempfile.TemporaryDirectory(prefix="gradegate-growth-") as folder:
         for name in wanted or GROWING:
             small, large = grows(Path(folder), name)
             ratio = large / small / MOST
             size = f"{GROWING[name][0]:,} {small:.2f} s, twice {large:.2f} s"
-            print(f"{name:30} {size:>34}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}", flush=True)
+            print(
+                f"{name:30} {size:>34}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

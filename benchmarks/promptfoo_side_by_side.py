@@ -51,15 +51,26 @@ def installed(wanted: str) -> tuple[list[str], str]:
 
 
 def _newest() -> str:
-    listed = subprocess.run(["npm", "view", "promptfoo", "versions", "--json"], check=True, capture_output=True, text=True)
-    stable = [version for version in json.loads(listed.stdout) if re.fullmatch(r"0\.12\d\.\d+", version)]
+    listed = subprocess.run(
+        ["npm", "view", "promptfoo", "versions", "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    stable = [
+        version for version in json.loads(listed.stdout) if re.fullmatch(r"0\.12\d\.\d+", version)
+    ]
     return max(stable, key=lambda version: [int(part) for part in version.split(".")])
 
 
 def _node(need: int) -> str:
     """A Node.js of at least this major version: the installed one, or npm's package `node`."""
     own = shutil.which("node")
-    told = subprocess.run([own, "--version"], capture_output=True, text=True, check=False).stdout if own else ""
+    told = (
+        subprocess.run([own, "--version"], capture_output=True, text=True, check=False).stdout
+        if own
+        else ""
+    )
     has = re.match(r"v(\d+)", told)
     if own and has and int(has[1]) >= need:
         return own
@@ -99,11 +110,24 @@ def environ(model: both.Model, home: Path) -> dict[str, str]:
 
 def through_promptfoo(config: Path, command: list[str]) -> both.Ran:
     flags = ["--no-cache", "--no-table", "--no-progress-bar", "--no-share", "--no-write"]
-    return _through([*command, "eval", "-c", config.name, *flags], config, both.verdicts_of_promptfoo, both.metrics_of_promptfoo)
+    return _through(
+        [*command, "eval", "-c", config.name, *flags],
+        config,
+        both.verdicts_of_promptfoo,
+        both.metrics_of_promptfoo,
+    )
 
 
 def through_gradegate(config: Path) -> both.Ran:
-    command = [sys.executable, "-m", "gradegate", "run", config.name, *ASKED_ONCE, *both.flags(config.stem)]
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        config.name,
+        *ASKED_ONCE,
+        *both.flags(config.stem),
+    ]
     return _through(command, config, both.verdicts_of_gradegate, both.metrics_of_gradegate)
 
 
@@ -111,10 +135,19 @@ def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> b
     with both.serve() as model, tempfile.TemporaryDirectory() as home:
         out = Path(home) / "out.json"
         ran = subprocess.run(
-            [*command, "-o", str(out)], cwd=config.parent, env=environ(model, Path(home)), capture_output=True, text=True, check=False
+            [*command, "-o", str(out)],
+            cwd=config.parent,
+            env=environ(model, Path(home)),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if not out.exists():
-            return both.Ran(model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}")
+            return both.Ran(
+                model.of_targets(),
+                [],
+                (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}",
+            )
         results = json.loads(out.read_text())
         return both.Ran(model.of_targets(), verdicts(results), metrics=metrics(results))
 
@@ -125,24 +158,41 @@ def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> b
 def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     """Prints a config's line and its differences; whether all of them are intended."""
     meant = both.intended()["configs"].get(config.stem, {})
-    asked = both.differences(both.plain_requests(theirs.requests), both.plain_requests(ours.requests))
-    decided = both.differences(theirs.cases, ours.cases) or ([] if theirs.cases == ours.cases else ["~ another order"])
+    asked = both.differences(
+        both.plain_requests(theirs.requests), both.plain_requests(ours.requests)
+    )
+    decided = both.differences(theirs.cases, ours.cases) or (
+        [] if theirs.cases == ours.cases else ["~ another order"]
+    )
     decided += both.differences(theirs.metrics, ours.metrics)
     waits = both.intended()["waits"].get(config.stem)
-    words = [_word(asked, meant.get("requests"), waits), _word(decided, meant.get("verdicts"), waits)]
-    print(f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}")
+    words = [
+        _word(asked, meant.get("requests"), waits),
+        _word(decided, meant.get("verdicts"), waits),
+    ]
+    print(
+        f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}"
+    )
     for tool, ran in (("promptfoo", theirs), ("gradegate", ours)):
         if ran.refused:
             print(f"    {tool} did not run it: {ran.refused}")
     if waits:
-        print(f"    waits for {waits}" if asked or decided else "    waits for nothing any more: take it out of `waits`")
+        print(
+            f"    waits for {waits}"
+            if asked or decided
+            else "    waits for nothing any more: take it out of `waits`"
+        )
     for part in ("requests", "verdicts"):
         if meant.get(part):
             print(f"    {part}: {meant[part]}")
     for line in (*asked, *decided):
         print(f"    {line}")
     sys.stdout.flush()
-    unused = [part for part, lines in (("requests", asked), ("verdicts", decided)) if meant.get(part) and not lines]
+    unused = [
+        part
+        for part, lines in (("requests", asked), ("verdicts", decided))
+        if meant.get(part) and not lines
+    ]
     if unused:
         print(f"    intended.yaml names a difference that there is not: {', '.join(unused)}")
     return "DIFFERENT" not in words and not unused and not (waits and not (asked or decided))
@@ -153,29 +203,54 @@ def _word(lines: list[str], reason: str | None, waits: str | None) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     recorded = json.loads(both.EXPECTED.read_text())["promptfoo"]
-    parser.add_argument("--promptfoo", default=recorded, metavar="VERSION", help=f"default: {recorded}; newest: the newest 0.12x of npm")
+    parser.add_argument(
+        "--promptfoo",
+        default=recorded,
+        metavar="VERSION",
+        help=f"default: {recorded}; newest: the newest 0.12x of npm",
+    )
     parser.add_argument("--configs", type=Path, default=both.CONFIGS, metavar="FOLDER")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="configs by name, without the suffix")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="configs at once (default: 2)")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="configs by name, without the suffix"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="configs at once (default: 2)"
+    )
     parser.add_argument("--record", action="store_true", help="write expected.json for the tests")
     options = parser.parse_args()
     command, version = installed(options.promptfoo)
     print(f"promptfoo {version}: - only promptfoo, + only gradegate")
-    configs = sorted(path for path in options.configs.glob("*.yaml") if not options.only or path.stem in options.only)
+    configs = sorted(
+        path
+        for path in options.configs.glob("*.yaml")
+        if not options.only or path.stem in options.only
+    )
     held, equal = {}, 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        pairs = pool.map(lambda config: (through_promptfoo(config, command), through_gradegate(config)), configs)
+        pairs = pool.map(
+            lambda config: (through_promptfoo(config, command), through_gradegate(config)), configs
+        )
         for config, (theirs, ours) in zip(configs, pairs, strict=True):
             equal += compare(config, theirs, ours)
             meant = {"gradegate": ours.plain()} if config.stem in both.intended()["configs"] else {}
             held[config.stem] = {"promptfoo": theirs.plain(), **meant}
-    print(f"{equal} of {len(configs)} configs are asked and decided as in promptfoo {version}, or differ as intended")
+    print(
+        f"{equal} of {len(configs)} configs are asked and decided as in promptfoo {version}, or differ as intended"
+    )
     if options.record:
-        before = json.loads(both.EXPECTED.read_text())["configs"] if options.only and both.EXPECTED.exists() else {}
+        before = (
+            json.loads(both.EXPECTED.read_text())["configs"]
+            if options.only and both.EXPECTED.exists()
+            else {}
+        )
         recorded = {"promptfoo": version, "configs": dict(sorted({**before, **held}.items()))}
-        both.EXPECTED.write_text(json.dumps(recorded, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+        both.EXPECTED.write_text(
+            json.dumps(recorded, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        )
     return 0 if equal == len(configs) else 1
 
 

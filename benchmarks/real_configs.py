@@ -73,13 +73,34 @@ print(json.dumps({"as it stands": stands, "one grader": grader, "answers": answe
 # --- running ----------------------------------------------------------------------------------------------------
 
 
-def walled(command: Sequence[str], folder: Path, owner: int, environ: Mapping[str, str], until: str = "(?!)") -> str:
+def walled(
+    command: Sequence[str],
+    folder: Path,
+    owner: int,
+    environ: Mapping[str, str],
+    until: str = "(?!)",
+) -> str:
     """What a command prints, up to a line; run as the owner of the checkouts, with processes of its own that end with it."""
     drop = f"setpriv --reuid {owner} --regid {owner} --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs".split()
-    wall = ["timeout", "--kill-after=5", "120", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *drop]
+    wall = [
+        "timeout",
+        "--kill-after=5",
+        "120",
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        *drop,
+    ]
     text, out = "", subprocess.PIPE
     with subprocess.Popen(
-        [*wall, *command], cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        [*wall, *command],
+        cwd=folder,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT,
     ) as process:
         for line in process.stdout or ():
             text += line.decode(errors="replace")
@@ -95,16 +116,24 @@ def environ(model: both.Model, home: str, config: Path) -> dict[str, str]:
     names = re.findall(r"(?:\benv\.|\$\{|apiKeyEnvar:? *)([A-Z][A-Z0-9_]+)", text)
     return {
         **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
-        **{name: model.base if re.search("URL|HOST|ENDPOINT", name) else "key-of-nobody" for name in names},
+        **{
+            name: model.base if re.search("URL|HOST|ENDPOINT", name) else "key-of-nobody"
+            for name in names
+        },
         **model.environ(),
-        **dict.fromkeys([*(f"{name}_API_KEY" for name in KEYS), "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], "key-of-nobody"),
+        **dict.fromkeys(
+            [*(f"{name}_API_KEY" for name in KEYS), "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"],
+            "key-of-nobody",
+        ),
         **dict(setting.split("=", 1) for setting in SETTINGS.split()),
         "HOME": home,
         "PROMPTFOO_CONFIG_DIR": f"{home}/promptfoo",
     }
 
 
-def through_promptfoo(command: Sequence[str], root: Path, path: str, owner: int, *, whole: bool) -> dict[str, Any]:
+def through_promptfoo(
+    command: Sequence[str], root: Path, path: str, owner: int, *, whole: bool
+) -> dict[str, Any]:
     """Whether promptfoo runs it, from the config's folder or from the repository's."""
     heard = ""
     for folder in dict.fromkeys(((root / path).parent, root)):
@@ -112,10 +141,16 @@ def through_promptfoo(command: Sequence[str], root: Path, path: str, owner: int,
             os.chown(home, owner, owner)
             flags = f"--no-cache --no-table --no-progress-bar --no-share --no-write -n 4 -o {home}/out.json".split()
             full = [*command, "eval", "-c", os.path.relpath(root / path, folder), *flags]
-            said = walled(full, folder, owner, environ(model, home, root / path), "(?!)" if whole else BEGUN)
+            said = walled(
+                full, folder, owner, environ(model, home, root / path), "(?!)" if whole else BEGUN
+            )
             out = Path(home, "out.json")
             rows = json.loads(out.read_text())["results"]["results"] if out.exists() else []
-            own = [str(row["error"]) for row in rows if row.get("failureReason") == 2 and not re.search(AWAY, str(row["error"]))]
+            own = [
+                str(row["error"])
+                for row in rows
+                if row.get("failureReason") == 2 and not re.search(AWAY, str(row["error"]))
+            ]
             if re.search(BEGUN, said) and (not rows or len(own) < len(rows)):
                 return {"runs": True, "said": ""}
             heard = heard or (own[0] if own else said.strip()[-1500:])
@@ -129,7 +164,9 @@ def through_gradegate(root: Path, path: str, owner: int) -> dict[str, str]:
         command = [sys.executable, "-c", TRY, *(json.dumps(value) for value in (home, path, ONE))]
         text = walled(command, root, owner, environ(both.Model(NOWHERE), home, root / path))
         found = re.search(r'^\{"as it.*$', text, re.MULTILINE)
-        return json.loads(found[0]) if found else dict.fromkeys(WAYS, f"it did not end: {text[-800:]}")
+        return (
+            json.loads(found[0]) if found else dict.fromkeys(WAYS, f"it did not end: {text[-800:]}")
+        )
 
 
 # --- the table --------------------------------------------------------------------------------------------------
@@ -151,19 +188,34 @@ def classes(said: str) -> dict[str, str]:
 def table(rows: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]) -> None:
     """Prints how many of the configs that promptfoo runs are accepted in each way, and what stands in the way."""
     ran = [(entry, found["gradegate"]) for entry, found in rows if found["promptfoo"]["runs"]]
-    sound = [(entry, said) for entry, said in ran if not said["code"] or not classes(said["code"]).keys() & SILENT.keys()]
+    sound = [
+        (entry, said)
+        for entry, said in ran
+        if not said["code"] or not classes(said["code"]).keys() & SILENT.keys()
+    ]
     plain = [(entry, said) for entry, said in sound if not re.search(PROGRAMS, said["one grader"])]
-    print(f"{len(rows)} configs of {len({entry['repository'] for entry, _ in rows})} repositories, of which promptfoo runs {len(ran)}")
+    print(
+        f"{len(rows)} configs of {len({entry['repository'] for entry, _ in rows})} repositories, of which promptfoo runs {len(ran)}"
+    )
     for group, of in (("all", ran), ("no silent mistake", sound), ("and no program", plain)):
         shares = ((way, sum(not said[way] for _, said in of)) for way in WAYS)
-        print(f"{group:<18}", *(f"{way} {count} of {len(of)} ({100 * count / max(1, len(of)):.0f} %)" for way, count in shares), sep="  ")
+        print(
+            f"{group:<18}",
+            *(
+                f"{way} {count} of {len(of)} ({100 * count / max(1, len(of)):.0f} %)"
+                for way, count in shares
+            ),
+            sep="  ",
+        )
     for way in ("one grader", "code"):
         kinds = [(name(entry), classes(said[way])) for entry, said in ran if said[way]]
         print(f"\nrefused with {way}: {len(kinds)}")
         for kind, count in Counter(kind for _, found in kinds for kind in found).most_common():
             alone = [config for config, found in kinds if found.keys() == {kind}]
             example = next(((config, found[kind]) for config, found in kinds if kind in found))
-            print(f"  {count:>3} ({len(alone)} by it alone)  {kind}: {example[0]}\n        {example[1][:300]}")
+            print(
+                f"  {count:>3} ({len(alone)} by it alone)  {kind}: {example[0]}\n        {example[1][:300]}"
+            )
 
 
 def line(entry: Mapping[str, str], found: Mapping[str, Any]) -> str:
@@ -177,7 +229,9 @@ def line(entry: Mapping[str, str], found: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--promptfoo", nargs="+", required=True, metavar="COMMAND")
     parser.add_argument("--only", default="")
@@ -186,8 +240,17 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if not os.environ.get("WALLED"):
-        os.execvpe("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv], {**os.environ, "WALLED": "1"})
-    for command in ("ip link set lo up", "mount -t tmpfs tmpfs /tmp", "mkdir /tmp/node", "chmod 777 /tmp/node"):
+        os.execvpe(
+            "unshare",
+            ["unshare", "--net", "--mount", sys.executable, *sys.argv],
+            {**os.environ, "WALLED": "1"},
+        )
+    for command in (
+        "ip link set lo up",
+        "mount -t tmpfs tmpfs /tmp",
+        "mkdir /tmp/node",
+        "chmod 777 /tmp/node",
+    ):
         subprocess.run(command.split(), check=True)
     owner = options.checkouts.stat().st_uid
     if not owner:
@@ -204,7 +267,13 @@ def main() -> int:
         if tool == "gradegate":
             said: Any = through_gradegate(root, entry["path"], owner)
         else:
-            said = through_promptfoo(options.promptfoo, root, entry["path"], owner, whole=bool(known["gradegate"]["code"]))
+            said = through_promptfoo(
+                options.promptfoo,
+                root,
+                entry["path"],
+                owner,
+                whole=bool(known["gradegate"]["code"]),
+            )
         with lock:
             known[tool] = said
             held.write_text(json.dumps(found, indent=1))
@@ -212,7 +281,13 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         for tool in ("gradegate", "promptfoo"):
             list(pool.map(functools.partial(find, tool), index))
-    table([(entry, found[name(entry)]) for entry in index if found.get(name(entry), {}).keys() == {"promptfoo", "gradegate"}])
+    table(
+        [
+            (entry, found[name(entry)])
+            for entry in index
+            if found.get(name(entry), {}).keys() == {"promptfoo", "gradegate"}
+        ]
+    )
     if options.write:
         INDEX.write_text("".join(line(entry, found.get(name(entry), {})) for entry in index))
     return 0

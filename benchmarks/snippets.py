@@ -29,7 +29,11 @@ OUTPUTS: list[Any] = [
     '```json\n[{"id": 1, "type": "x"}]\n```',
     {"intent": "ask", "name": "Ada", "items": [1, 2], "metadata": {"confidence": 0.9}},
 ]
-READ = {"javascript": script.of_assertion, "transform": script.of_transform, "contextTransform": script.of_transform}
+READ = {
+    "javascript": script.of_assertion,
+    "transform": script.of_transform,
+    "contextTransform": script.of_transform,
+}
 NODE = r"""
 const fs = require('node:fs');
 // As promptfoo's buildFunctionBody: the last `;` that stands in no quotes, whatever brackets it stands in.
@@ -71,7 +75,12 @@ for (const name of ['require', 'process', 'fetch', 'Buffer']) delete globalThis[
 def context(code: str) -> dict[str, Any]:
     """With a value for each variable that the code names."""
     names = re.findall(r"vars(?:\?)?\.(\w+)|vars\[['\"](\w+)['\"]\]", code)
-    return {"vars": {first or second: "answer" for first, second in names}, "prompt": "Who?", "test": {}, "metadata": {}}
+    return {
+        "vars": {first or second: "answer" for first, second in names},
+        "prompt": "Who?",
+        "test": {},
+        "metadata": {},
+    }
 
 
 def in_node(asked: list[dict[str, str]]) -> list[dict[str, Any]]:
@@ -80,7 +89,9 @@ def in_node(asked: list[dict[str, str]]) -> list[dict[str, Any]]:
         file.write(NODE)
         file.flush()
         command = ["node", "--experimental-permission", f"--allow-fs-read={file.name}", file.name]
-        ran = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+        ran = subprocess.run(
+            command, input=json.dumps(asked), capture_output=True, text=True, check=True
+        )
     return list(json.loads(ran.stdout))
 
 
@@ -106,7 +117,12 @@ def main(argv: list[str]) -> int:
     found = [it for it in json.loads(Path(argv[0]).read_text("utf-8")) if it["kind"] in READ]
     plain = [it for it in found if "{{" not in it["code"] and "{%" not in it["code"]]
     asked = [(it, output, context(it["code"])) for it in plain for output in OUTPUTS]
-    theirs = in_node([{**it, "output": json.dumps(output), "context": json.dumps(told)} for it, output, told in asked])
+    theirs = in_node(
+        [
+            {**it, "output": json.dumps(output), "context": json.dumps(told)}
+            for it, output, told in asked
+        ]
+    )
     kinds: Counter[str] = Counter()
     told_of: set[str] = set()
     for number, ((it, output, told), expected) in enumerate(zip(asked, theirs, strict=True)):
@@ -121,7 +137,9 @@ def main(argv: list[str]) -> int:
             print(
                 f"--- {it['kind']} {it.get('where', '')}\n{it['code']}\n  over {json.dumps(output)[:60]}\n  node {expected}\n  here {got}"
             )
-    print(f"{len(plain)} snippets ({len(found) - len(plain)} with templates left out), {len(asked)} runs: {dict(kinds)}")
+    print(
+        f"{len(plain)} snippets ({len(found) - len(plain)} with templates left out), {len(asked)} runs: {dict(kinds)}"
+    )
     return int(set(kinds) != {"equal"})
 
 

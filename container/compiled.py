@@ -21,7 +21,9 @@ def main(folder: str) -> None:
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     for spec in [getattr(module, "__spec__", None) for module in list(sys.modules.values())]:
         if spec and spec.has_location and spec.cached and not spec.origin.startswith(ours):
-            py_compile.compile(spec.origin, f"{folder}{spec.cached}", doraise=True, invalidation_mode=unchecked)
+            py_compile.compile(
+                spec.origin, f"{folder}{spec.cached}", doraise=True, invalidation_mode=unchecked
+            )
 
 
 if __name__ == "__main__":

@@ -20,8 +20,12 @@ def lean(file: bytes) -> bytes:
     fields = list(HEADER.unpack_from(file))
     at, size, count = fields[5], fields[9], fields[10]
     segments = [SEGMENT.unpack_from(file, at + size * number) for number in range(count)]
-    end = max([at + size * count, *(offset + length for _, _, offset, _, _, length, _, _ in segments)])
-    fields[6] = fields[12] = fields[13] = 0  # where sections are listed, how many, and which has their names
+    end = max(
+        [at + size * count, *(offset + length for _, _, offset, _, _, length, _, _ in segments)]
+    )
+    fields[6] = fields[12] = fields[13] = (
+        0  # where sections are listed, how many, and which has their names
+    )
     return HEADER.pack(*fields) + file[HEADER.size : end]
 
 

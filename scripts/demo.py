@@ -19,9 +19,20 @@ def main() -> int:
     """Exit code 0 where there are results, whatever the verdict; otherwise that of gradegate."""
     results = ROOT / EXAMPLE / "out" / "results.json"
     results.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "gradegate", "run", *(part for path in OUTPUTS for part in ("-o", path))]
-    sources = {**os.environ, "PYTHONPATH": str(ROOT / "src")}  # `make demo` installs the packages of a run, not gradegate
-    code = subprocess.run(command, cwd=ROOT / EXAMPLE, env=sources, check=False).returncode  # noqa: S603  # our own
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        *(part for path in OUTPUTS for part in ("-o", path)),
+    ]
+    sources = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+    }  # `make demo` installs the packages of a run, not gradegate
+    code = subprocess.run(
+        command, cwd=ROOT / EXAMPLE, env=sources, check=False
+    ).returncode  # our own
     if not results.exists():
         return code
     for paragraph in told(json.loads(results.read_text()), code):
@@ -34,9 +45,19 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
     cases, passed = results["cases"], results["summary"]["cases"]["passed"]
     yield f'WHAT YOU SAW. gradegate asked "{cases[0]["provider"]}" {len(cases)} questions and had every answer graded.'
     for case in cases:
-        yield from (_sentence(case, grade) for grade in case["grades"] if grade["outcome"] != "pass")
-    missed = [f'"{rule["name"]}"' for rule in results["rules"] if rule["blocking"] and rule["outcome"] != "pass"]
-    rules = f"Blocking rules that are missed: {', '.join(missed)}." if missed else "Every blocking rule is met."
+        yield from (
+            _sentence(case, grade) for grade in case["grades"] if grade["outcome"] != "pass"
+        )
+    missed = [
+        f'"{rule["name"]}"'
+        for rule in results["rules"]
+        if rule["blocking"] and rule["outcome"] != "pass"
+    ]
+    rules = (
+        f"Blocking rules that are missed: {', '.join(missed)}."
+        if missed
+        else "Every blocking rule is met."
+    )
     check = CHECK.get(results["outcome"], "is inconclusive")
     yield (
         f"{passed} of {len(cases)} cases passed. {rules} So the outcome is "
@@ -52,7 +73,11 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
 
 def _sentence(case: dict[str, Any], grade: dict[str, Any]) -> str:
     failed = "failed" if grade["outcome"] == "fail" else "is an error"
-    advisory = "" if grade["blocking"] and grade["weight"] else " That is advisory: it never fails the check."
+    advisory = (
+        ""
+        if grade["blocking"] and grade["weight"]
+        else " That is advisory: it never fails the check."
+    )
     return (
         f'The case "{case["description"]}" got the answer "{case["output"]}", and its {grade["assertion"]} '
         f'{failed}: "{grade["reason"]}" ({grade["source"]["file"]}:{grade["source"]["line"]}).{advisory}'

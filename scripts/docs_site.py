@@ -23,7 +23,9 @@ def page_text(page: Path, repository: str) -> str:
 
     def address(found: re.Match[str]) -> str:
         target = (page.parent / found[2]).resolve()
-        if re.match(r"[a-z]+:", found[2]) or (target.is_relative_to(DOCS) and not target.is_relative_to(LEFT_OUT)):
+        if re.match(r"[a-z]+:", found[2]) or (
+            target.is_relative_to(DOCS) and not target.is_relative_to(LEFT_OUT)
+        ):
             return found[0]
         kind = "tree" if target.is_dir() else "blob"
         return f"]({repository}/{kind}/main/{target.relative_to(ROOT)}{found[3] or ''})"
@@ -42,7 +44,14 @@ def build(target: Path, builder: str = "zensical") -> None:
         for page in copy.rglob("*.md"):
             page.write_text(page_text(DOCS / page.relative_to(copy), repository), encoding="utf-8")
         line = [builder, "build", "--strict", "--clean"]
-        done = subprocess.run(line, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+        done = subprocess.run(
+            line,
+            cwd=folder,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         if done.returncode:
             raise SystemExit(done.stdout)
         shutil.rmtree(target, ignore_errors=True)

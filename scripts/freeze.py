@@ -45,7 +45,12 @@ PLAIN = (  # a pattern, and what stands for all that it matches
     (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
     (re.compile(r"\bmilliseconds: [\d.]+"), "milliseconds: 0"),
     (re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d UTC"), "TIME"),
-    (re.compile(r"(?<=`)[0-9a-f]{7}(?=`)|(?<=the base \()[0-9a-f]{7}(?=,)|(?<=<dd>)[0-9a-f]{7}(?=</dd>)"), "COMMIT"),
+    (
+        re.compile(
+            r"(?<=`)[0-9a-f]{7}(?=`)|(?<=the base \()[0-9a-f]{7}(?=,)|(?<=<dd>)[0-9a-f]{7}(?=</dd>)"
+        ),
+        "COMMIT",
+    ),
 )
 
 
@@ -84,8 +89,14 @@ def examples(tree: Path) -> Iterator[Scene]:
     """Every example, and the first one in several jobs, with a cache, beside a baseline, and with a base that held more."""
     start = "examples/quickstart"
     config = (tree / start / "promptfooconfig.yaml").read_text()
-    weaker = config.replace("value: $500", "value: $5").replace("min-pass-rate: 1", "min-pass-rate: 0.4")
-    yield Scene("example-quickstart", start, [["run"], ["run", "--confirm", "off", "--repeat", "2"], ["validate"]])
+    weaker = config.replace("value: $500", "value: $5").replace(
+        "min-pass-rate: 1", "min-pass-rate: 0.4"
+    )
+    yield Scene(
+        "example-quickstart",
+        start,
+        [["run"], ["run", "--confirm", "off", "--repeat", "2"], ["validate"]],
+    )
     shards = [["run", "--shard", f"{number}/2", "--parts", "parts"] for number in (1, 2)]
     opened = ["merge", "parts", "--open", "open.jsonl"]
     again = [[*shard, "--open", "open.jsonl"] for shard in shards]
@@ -95,13 +106,18 @@ def examples(tree: Path) -> Iterator[Scene]:
     yield Scene("example-baseline", start, [["run", "-o", outside], ["run", "--baseline", outside]])
     base = ["run", "--base", "../../../base"]
     yield Scene(
-        "example-base", start, [base, [*base, "--changes", "block"], [*base, "--compare", "base"]], {"promptfooconfig.yaml": weaker}
+        "example-base",
+        start,
+        [base, [*base, "--changes", "block"], [*base, "--compare", "base"]],
+        {"promptfooconfig.yaml": weaker},
     )
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]
     yield Scene("example-calibrate", start, [labelled], {"labels.jsonl": LABELS})
     yield Scene("example-gate", "examples/gate", [["run"]])
     hosted = ["run", "custom-run.json", "-g", "scripted:replies.yaml", "-o", "results.aegis.json"]
-    yield Scene("example-aegis", "examples/aegis", [hosted, ["python", "payload.py", "results.aegis.json"]])
+    yield Scene(
+        "example-aegis", "examples/aegis", [hosted, ["python", "payload.py", "results.aegis.json"]]
+    )
     letters = ["run", "-g", "openai:chat:judge-rubric", "--cache", "kept"]
     yield Scene("example-openai-evals", "examples/openai-evals", [letters, letters])
     asked = ["python", "answer_cases.py", "cases.jsonl", "answers.jsonl"]
@@ -129,7 +145,9 @@ class Stage:
         self.command = importlib.import_module("gradegate.cli.main").main
         self.version = importlib.import_module("gradegate").__version__
         self.both = importlib.import_module("support.side_by_side")
-        desk = ThreadingHTTPServer(("127.0.0.1", 0), self._quiet(importlib.import_module("serve").HelpDesk))
+        desk = ThreadingHTTPServer(
+            ("127.0.0.1", 0), self._quiet(importlib.import_module("serve").HelpDesk)
+        )
         threading.Thread(target=desk.serve_forever, daemon=True).start()
         self.port = str(desk.server_address[1])
         self._checkout(self.root / "base")
@@ -140,12 +158,26 @@ class Stage:
 
     def _checkout(self, folder: Path) -> None:
         for name in COPIED:
-            shutil.copytree(self.tree / name, folder / name, ignore=shutil.ignore_patterns("out", "__pycache__"))
+            shutil.copytree(
+                self.tree / name, folder / name, ignore=shutil.ignore_patterns("out", "__pycache__")
+            )
         gate = folder / "examples/gate/promptfooconfig.yaml"
         gate.write_text(gate.read_text().replace("8000", self.port))
-        git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "core.hooksPath=/dev/null"]
-        for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
-            subprocess.run([*git, *words], cwd=folder, check=True)  # noqa: S603  # our own words
+        git = [
+            "git",
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@example.com",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ]
+        for words in (
+            ["init", "--quiet"],
+            ["add", "--all"],
+            ["commit", "--quiet", "--message", "all"],
+        ):
+            subprocess.run([*git, *words], cwd=folder, check=True)  # our own words
 
     def play(self, scene: Scene) -> dict[str, str]:
         """What came of the commands, as normal text by the name of a file."""
@@ -157,7 +189,15 @@ class Stage:
             (head / scene.folder / name).write_text(text)
         with self.both.serve() as model, contextlib.chdir(head / scene.folder):
             os.environ.clear()
-            os.environ.update({"PATH": os.defpath, "HOME": str(self.root), "COLUMNS": COLUMNS, "TERM": "xterm-256color", **model.environ()})
+            os.environ.update(
+                {
+                    "PATH": os.defpath,
+                    "HOME": str(self.root),
+                    "COLUMNS": COLUMNS,
+                    "TERM": "xterm-256color",
+                    **model.environ(),
+                }
+            )
             for number, step in enumerate(scene.steps, 1):
                 out = self.root / "out" / str(number)
                 shutil.rmtree(out, ignore_errors=True)
@@ -165,19 +205,31 @@ class Stage:
                 files = {"output.txt": self._run(step, out, scene.at_terminal)}
                 files |= {path.name: path.read_text() for path in sorted(out.iterdir())}
                 if model.sent:
-                    files["requests.txt"] = "\n".join(sorted(json.dumps(request, sort_keys=True) for request in model.sent))
+                    files["requests.txt"] = "\n".join(
+                        sorted(json.dumps(request, sort_keys=True) for request in model.sent)
+                    )
                     model.sent.clear()
-                made |= {f"{number}-{name}": self.normal(name, text) for name, text in files.items()}
+                made |= {
+                    f"{number}-{name}": self.normal(name, text) for name, text in files.items()
+                }
         return made
 
     def _run(self, step: Sequence[str], out: Path, at_terminal: bool) -> str:
         if step[0] == "python":
-            done = subprocess.run([sys.executable, *step[1:]], capture_output=True, text=True, check=False)  # noqa: S603
+            done = subprocess.run(
+                [sys.executable, *step[1:]], capture_output=True, text=True, check=False
+            )
             return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
-        reports = [part for name in REPORTS for part in ("-o", str(out / name))] if "--parts" not in step else []
+        reports = (
+            [part for name in REPORTS for part in ("-o", str(out / name))]
+            if "--parts" not in step
+            else []
+        )
         options = [*reports, *QUICK] if step[0] in DECIDES and "--open" not in step[:3] else []
         output = Terminal() if at_terminal else io.StringIO()
-        errors = io.StringIO()  # never a terminal: how far the progress bar gets depends on the machine
+        errors = (
+            io.StringIO()
+        )  # never a terminal: how far the progress bar gets depends on the machine
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             code = self.command([*step, *options])
         return f"exit code {code}\n{output.getvalue()}\nstandard error:\n{errors.getvalue()}"
@@ -185,18 +237,25 @@ class Stage:
     def normal(self, name: str, text: str) -> str:
         """A text without what another run, folder or version has otherwise."""
         if name.endswith(".json"):
-            text = json.dumps(_timeless(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
+            text = json.dumps(
+                _timeless(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False
+            )
         text = text.replace(JOINER, "").replace(str(self.root), "ROOT")
         text = re.sub(rf"(?<![\w.]){re.escape(self.version)}(?![\w.])", "VERSION", text)
         for pattern, plain in PLAIN:
             text = pattern.sub(plain, text)
         seen: dict[str, str] = {}
-        return HASH.sub(lambda found: seen.setdefault(found[0], f"HASH-{len(seen) + 1}"), text) + "\n"
+        return (
+            HASH.sub(lambda found: seen.setdefault(found[0], f"HASH-{len(seen) + 1}"), text) + "\n"
+        )
 
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: 0 if key in TIMES and isinstance(item, int | float) else _timeless(item) for key, item in value.items()}
+        return {
+            key: 0 if key in TIMES and isinstance(item, int | float) else _timeless(item)
+            for key, item in value.items()
+        }
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
@@ -214,7 +273,10 @@ def _play(scene: Scene) -> tuple[str, dict[str, str]]:
 def frozen(tree: Path) -> dict[str, str]:
     """Every file by its path, of all scenes, by two processes."""
     spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder, spawn.Pool(2, _enter, (tree, Path(folder).resolve())) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        spawn.Pool(2, _enter, (tree, Path(folder).resolve())) as pool,
+    ):
         played = pool.imap_unordered(_play, scenes(tree))
         made = {f"{scene}/{name}": text for scene, files in played for name, text in files.items()}
         pool.close()
@@ -227,7 +289,11 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             before, after = (texts.get(name, "").splitlines() for texts in (old, new))
-            yield "\n".join(difflib.unified_diff(before, after, f"frozen/{name}", f"now/{name}", n=1, lineterm=""))
+            yield "\n".join(
+                difflib.unified_diff(
+                    before, after, f"frozen/{name}", f"now/{name}", n=1, lineterm=""
+                )
+            )
 
 
 def main() -> int:
@@ -244,7 +310,11 @@ def main() -> int:
             (chosen.folder / name).write_bytes(text.encode())
         print(f"{len(files)} files in {chosen.folder}")
         return 0
-    old = {str(path.relative_to(chosen.folder)): path.read_bytes().decode() for path in chosen.folder.rglob("*") if path.is_file()}
+    old = {
+        str(path.relative_to(chosen.folder)): path.read_bytes().decode()
+        for path in chosen.folder.rglob("*")
+        if path.is_file()
+    }
     found = [*differences(old, files)]
     print("\n".join([*found, f"{len(found)} of {len({*old, *files})} files differ"]))
     return 1 if found else 0

@@ -41,7 +41,10 @@ def dump(data: object) -> str:
         """One of our own, so that nobody else's changes."""
 
     Dumper.add_representer(
-        str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+        str,
+        lambda dumper, text: dumper.represent_scalar(
+            "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+        ),
     )
     return yaml.dump(data, Dumper=Dumper, sort_keys=False, width=1000)
 
@@ -49,22 +52,47 @@ def dump(data: object) -> str:
 def description(option: Option) -> str:
     """What an input does, in sentences."""
     default = f"Default is {option.otherwise}." if option.otherwise else ""
-    form = "`true` or `false`." if option.kind is SWITCH else "One per line." if option.kind.gather else ""
-    sentences = [f"{option.help[:1].upper()}{option.help[1:]}.", form, option.kind.about, option.more, default]
+    form = (
+        "`true` or `false`."
+        if option.kind is SWITCH
+        else "One per line."
+        if option.kind.gather
+        else ""
+    )
+    sentences = [
+        f"{option.help[:1].upper()}{option.help[1:]}.",
+        form,
+        option.kind.about,
+        option.more,
+        default,
+    ]
     return " ".join(filter(None, sentences))
 
 
 def page() -> str:
     """The inputs and outputs of action.yml as a page, and what one of the two doors lacks."""
     written = yaml.safe_load(action())
-    lines = ["# Inputs and outputs of the action", "", "Made from the table of options by `make generated`.", ""]
+    lines = [
+        "# Inputs and outputs of the action",
+        "",
+        "Made from the table of options by `make generated`.",
+        "",
+    ]
     lines += ["| input | default | |", "|---|---|---|"]
     for name, keys in written["inputs"].items():
-        default = " ".join(f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line)
+        default = " ".join(
+            f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line
+        )
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
     lines += ["", "| output | |", "|---|---|"]
     lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
-    lines += ["", "Options that the command line alone has:", "", "| option | in the Action |", "|---|---|"]
+    lines += [
+        "",
+        "Options that the command line alone has:",
+        "",
+        "| option | in the Action |",
+        "|---|---|",
+    ]
     lines += [f"| `--{option.name}` | {option.no_input} |" for option in OPTIONS if option.no_input]
     lines += ["", "Inputs that the command line lacks:", "", "| input | why |", "|---|---|"]
     lines += [f"| `{option.name}` | {option.no_flag} |" for option in OPTIONS if option.no_flag]
@@ -75,7 +103,9 @@ def in_container() -> str:
     """The action for jobs in a container: the same inputs and outputs, started by the runner itself."""
     written = yaml.safe_load(action())
     image = written["runs"]["steps"][0]["env"]["GRADEGATE_IMAGE"] or "../Dockerfile"
-    outputs = {name: {"description": keys["description"]} for name, keys in written["outputs"].items()}
+    outputs = {
+        name: {"description": keys["description"]} for name, keys in written["outputs"].items()
+    }
     runs = {"using": "docker", "image": image}
     text = dump({**written, "outputs": outputs, "runs": runs})
     local = "image: ../Dockerfile"  # whose base is pinned
@@ -90,7 +120,9 @@ def from_deepeval() -> str:
     rows: dict[str, list[str]] = {}
     for it in known():
         if it.tool == "DeepEval":
-            rows.setdefault(same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []).append(f"`{it.name}`")
+            rows.setdefault(
+                same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []
+            ).append(f"`{it.name}`")
     made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
     return before + head + made + rest[rest.index("\n\n") + 1 :]
 
@@ -171,14 +203,24 @@ def assertions() -> str:
         if names := names_of(page):
             graders = [grader for grader in map(GRADERS.find, names) if grader]
             sentence = " ".join(page.read_text().split("\n\n")[1].split())
-            list_of = lists["Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"]
+            list_of = lists[
+                "Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"
+            ]
             list_of.append(f"- [{', '.join(names)}]({page.name}): {sentence}\n")
-    return INDEX + "".join(f"\n## {title}\n\n{''.join(lines)}" for title, lines in lists.items()) + COMMON
+    return (
+        INDEX
+        + "".join(f"\n## {title}\n\n{''.join(lines)}" for title, lines in lists.items())
+        + COMMON
+    )
 
 
 def names_of(page: Path) -> list[str]:
     """The types that a page is about: its heading."""
-    return page.read_text().partition("\n")[0].removeprefix("# ").split(", ") if page.name != "README.md" else []
+    return (
+        page.read_text().partition("\n")[0].removeprefix("# ").split(", ")
+        if page.name != "README.md"
+        else []
+    )
 
 
 FILES = {
@@ -195,7 +237,9 @@ FILES = {
 
 def main(arguments: list[str]) -> int:
     """Write what is stale; with --check, exit with 1 instead."""
-    stale = [path for path, make in FILES.items() if not path.exists() or path.read_text() != make()]
+    stale = [
+        path for path, make in FILES.items() if not path.exists() or path.read_text() != make()
+    ]
     if "--check" in arguments:
         for path in stale:
             print(f"{path.name} is stale -> make generated", file=sys.stderr)

@@ -28,8 +28,18 @@ from typing import IO, Any
 SCRIPT = Path(__file__).resolve().parent.parent / "container" / "run.sh"
 CHUNK = 1 << 20
 MILLION = 1_000_000
-CONFIG = {"prompts": ["hello"], "providers": ["openai:chat:model"], "tests": [{"assert": [{"type": "equals", "value": "ok"}]}]}
-REPLY = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}]})
+CONFIG = {
+    "prompts": ["hello"],
+    "providers": ["openai:chat:model"],
+    "tests": [{"assert": [{"type": "equals", "value": "ok"}]}],
+}
+REPLY = json.dumps(
+    {
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}
+        ]
+    }
+)
 
 
 def layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
@@ -54,7 +64,9 @@ def weighed(layer: IO[bytes], folder: Path) -> dict[str, int]:
             file.write(part)
     found = {"unpacked": size, "gzip": packed + len(packer.flush())}
     if program := shutil.which("zstd"):
-        with subprocess.Popen([program, "-q", "-3", "-c", file.name], stdout=subprocess.PIPE) as process:  # noqa: S603
+        with subprocess.Popen(
+            [program, "-q", "-3", "-c", file.name], stdout=subprocess.PIPE
+        ) as process:
             assert process.stdout is not None
             found["zstd"] = sum(len(part) for part in iter(lambda: process.stdout.read(CHUNK), b""))
     return found
@@ -107,7 +119,11 @@ def started(image: str, root: Path) -> float:
     (root / "workspace" / "promptfooconfig.json").write_text(json.dumps(CONFIG))
     (root / "temp" / "event.json").write_text("{}")
     with model() as (url, calls):
-        inputs = {"config": "promptfooconfig.json", "openai-base-url": url, "openai-api-key": "none"}
+        inputs = {
+            "config": "promptfooconfig.json",
+            "openai-base-url": url,
+            "openai-api-key": "none",
+        }
         step = {
             "GITHUB_ACTIONS": "true",
             "GITHUB_EVENT_NAME": "push",
@@ -123,17 +139,30 @@ def started(image: str, root: Path) -> float:
         }
         begun = time.monotonic()
         environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **step}
-        done = subprocess.run(["bash", SCRIPT], env=environ, capture_output=True, text=True, check=False)  # noqa: S603, S607
+        done = subprocess.run(
+            ["bash", SCRIPT], env=environ, capture_output=True, text=True, check=False
+        )
     if done.returncode != 0 or not calls:
-        raise SystemExit(f"{image} did not gate one case (exit code {done.returncode}):\n{done.stdout}{done.stderr}")
+        raise SystemExit(
+            f"{image} did not gate one case (exit code {done.returncode}):\n{done.stdout}{done.stderr}"
+        )
     return calls[0] - begun
 
 
 def main(words: list[str]) -> int:
     """Print the figures that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("archive", nargs="?", type=Path, help="of `docker save` or `buildah push IMAGE docker-archive:FILE`")
-    parser.add_argument("--start", metavar="IMAGE", help="an image that docker has; seconds to the first call")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "archive",
+        nargs="?",
+        type=Path,
+        help="of `docker save` or `buildah push IMAGE docker-archive:FILE`",
+    )
+    parser.add_argument(
+        "--start", metavar="IMAGE", help="an image that docker has; seconds to the first call"
+    )
     parser.add_argument("--times", type=int, default=5)
     args = parser.parse_args(words)
     if args.archive:
@@ -142,7 +171,9 @@ def main(words: list[str]) -> int:
     if args.start:
         with tempfile.TemporaryDirectory() as folder:
             seconds = [started(args.start, Path(folder, str(at))) for at in range(args.times)]
-        print(f"start to first call: {statistics.median(seconds):.2f} s median, {min(seconds):.2f} s best of {len(seconds)}")
+        print(
+            f"start to first call: {statistics.median(seconds):.2f} s median, {min(seconds):.2f} s best of {len(seconds)}"
+        )
     return 0
 
 

@@ -27,7 +27,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src", "gradegate")
 DEFAULT = ("gate", "assertions/grading", "assertions/judge")
-LEFT_OUT = shutil.ignore_patterns(".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out")
+LEFT_OUT = shutil.ignore_patterns(
+    ".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out"
+)
 SERVED = {
     "gate": "runner",
     "assertions": "assertions runner",
@@ -83,12 +85,19 @@ def mutations(path: Path, source: bytes) -> Iterator[Mutation]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         was = source[start:end].decode()
-        yield from (Mutation(path, node.lineno, start, end, was, ast.unparse(now)) for now in _changed(node))
+        yield from (
+            Mutation(path, node.lineno, start, end, was, ast.unparse(now)) for now in _changed(node)
+        )
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
     """Expressions that are run: no annotations, decorators and kinds of class; nothing in an f-string, whose places Python 3.11 gets wrong."""
-    left_out = {"annotation", "returns", "decorator_list", *(["keywords"] if isinstance(node, ast.ClassDef) else [])}
+    left_out = {
+        "annotation",
+        "returns",
+        "decorator_list",
+        *(["keywords"] if isinstance(node, ast.ClassDef) else []),
+    }
     for name, value in ast.iter_fields(node):
         if name in left_out or isinstance(value, ast.JoinedStr):
             continue
@@ -141,18 +150,49 @@ def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
     package = module.relative_to(PACKAGE).parent
     near = Path("tests", package)
-    served = [Path("tests", name) for name in SERVED.get(package.parts[0] if package.parts else "", "").split()]
-    whole = [path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND]
-    return [[str(path) for path in step] for step in ([near], [*served, *whole]) if step[0] != Path("tests") and (ROOT / step[0]).exists()]
+    served = [
+        Path("tests", name)
+        for name in SERVED.get(package.parts[0] if package.parts else "", "").split()
+    ]
+    whole = [
+        path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND
+    ]
+    return [
+        [str(path) for path in step]
+        for step in ([near], [*served, *whole])
+        if step[0] != Path("tests") and (ROOT / step[0]).exists()
+    ]
 
 
 def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
     """The first test that fails in the copy, or that ``limit`` seconds did not suffice; empty when all pass."""
-    environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(copy / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CI": "true",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
     try:
-        done = subprocess.run(  # noqa: S603  # our own tests
-            command, cwd=copy, env=environ, capture_output=True, text=True, timeout=limit, check=False
+        done = subprocess.run(  # our own tests
+            command,
+            cwd=copy,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"more than {limit:g} s"
@@ -169,7 +209,9 @@ def noticed(copy: Path, mutation: Mutation, limit: float) -> str:
     source = file.read_bytes()
     file.write_bytes(mutation.apply(source))
     try:
-        return next(filter(None, (failure(copy, tests, limit) for tests in steps(mutation.path))), "")
+        return next(
+            filter(None, (failure(copy, tests, limit) for tests in steps(mutation.path))), ""
+        )
     finally:
         file.write_bytes(source)
 
@@ -187,7 +229,11 @@ def files(names: Sequence[str]) -> list[Path]:
 
 def sample(modules: Sequence[Path], count: int, seed: int) -> list[Mutation]:
     """So many mutations, the same for the same seed, in the order of the files."""
-    every = [mutation for module in modules for mutation in mutations(module, (ROOT / module).read_bytes())]
+    every = [
+        mutation
+        for module in modules
+        for mutation in mutations(module, (ROOT / module).read_bytes())
+    ]
     drawn = random.Random(seed).sample(every, min(count, len(every)))
     return sorted(drawn, key=lambda mutation: (mutation.path, mutation.start))
 
@@ -195,11 +241,20 @@ def sample(modules: Sequence[Path], count: int, seed: int) -> list[Mutation]:
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("modules", nargs="*", default=DEFAULT, help=f"packages or modules (default: {' '.join(DEFAULT)})")
+    parser.add_argument(
+        "modules",
+        nargs="*",
+        default=DEFAULT,
+        help=f"packages or modules (default: {' '.join(DEFAULT)})",
+    )
     parser.add_argument("--count", type=int, default=24, help="how many changes (default: 24)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
-    parser.add_argument("--share", type=float, default=0.8, help="the least share to notice, 0 to 1 (default: 0.8)")
-    parser.add_argument("--limit", type=float, default=400, help="seconds for one run of tests (default: 400)")
+    parser.add_argument(
+        "--share", type=float, default=0.8, help="the least share to notice, 0 to 1 (default: 0.8)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=400, help="seconds for one run of tests (default: 400)"
+    )
     return parser.parse_args()
 
 
@@ -218,8 +273,13 @@ def main() -> int:
         for mutation in drawn:
             by = noticed(copy, mutation, chosen.limit)
             count += bool(by)
-            print(f"noticed   {mutation}\n          by {by}" if by else f"SURVIVED  {mutation}", flush=True)
-    print(f"{count} of {len(drawn)} noticed, seed {chosen.seed}; at least {chosen.share:.0%} are asked for")
+            print(
+                f"noticed   {mutation}\n          by {by}" if by else f"SURVIVED  {mutation}",
+                flush=True,
+            )
+    print(
+        f"{count} of {len(drawn)} noticed, seed {chosen.seed}; at least {chosen.share:.0%} are asked for"
+    )
     return 0 if count >= chosen.share * len(drawn) else 1
 
 

@@ -42,7 +42,16 @@ TERMINAL = (
     '<!doctype html><meta charset="utf-8"><style>body{{margin:0;padding:16px 20px;background:#0d1117;color:#e6edf3}}'
     'pre{{margin:0;font:14px/1.4 "Liberation Mono",monospace;white-space:pre-wrap}}</style><pre>{}</pre>'
 )
-_EIGHT = [(72, 79, 88), (255, 123, 114), (63, 185, 80), (210, 153, 34), (88, 166, 255), (188, 140, 255), (57, 197, 207), (177, 186, 196)]
+_EIGHT = [
+    (72, 79, 88),
+    (255, 123, 114),
+    (63, 185, 80),
+    (210, 153, 34),
+    (88, 166, 255),
+    (188, 140, 255),
+    (57, 197, 207),
+    (177, 186, 196),
+]
 THEME = TerminalTheme((13, 17, 23), (230, 237, 243), _EIGHT, _EIGHT)
 SECONDS = re.compile(r"\d+\.\d s\b")
 
@@ -50,11 +59,21 @@ SECONDS = re.compile(r"\d+\.\d s\b")
 def main(arguments: list[str]) -> int:
     """Write the pictures; gives the exit code."""
     pages = dict(sources())
-    digests = {name: hashlib.sha256(html.replace(ROOT.as_uri(), "").encode()).hexdigest()[:16] for name, (html, *_) in pages.items()}
+    digests = {
+        name: hashlib.sha256(html.replace(ROOT.as_uri(), "").encode()).hexdigest()[:16]
+        for name, (html, *_) in pages.items()
+    }
     if "--check" in arguments:
         kept = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
-        stale = sorted(name for name in digests.keys() | kept.keys() if digests.get(name) != kept.get(name))
-        print(f"stale: {', '.join(stale)} -> python scripts/pictures.py" if stale else "the pictures show what is there", file=sys.stderr)
+        stale = sorted(
+            name for name in digests.keys() | kept.keys() if digests.get(name) != kept.get(name)
+        )
+        print(
+            f"stale: {', '.join(stale)} -> python scripts/pictures.py"
+            if stale
+            else "the pictures show what is there",
+            file=sys.stderr,
+        )
         return int(bool(stale))
     if why := chromium.missing():
         print(f"no pictures: {why} -> apt-get install chromium", file=sys.stderr)
@@ -67,7 +86,9 @@ def main(arguments: list[str]) -> int:
         if path.stem not in pages:
             path.unlink()
     DIGESTS.write_text(json.dumps(digests, indent=1) + "\n")
-    print(f"{len(pages)} pictures, {sum(path.stat().st_size for path in FOLDER.glob('*.png')):,} bytes")
+    print(
+        f"{len(pages)} pictures, {sum(path.stat().st_size for path in FOLDER.glob('*.png')):,} bytes"
+    )
     return 0
 
 
@@ -86,14 +107,23 @@ def sources() -> Iterator[tuple[str, tuple[str, str, int, int, str] | tuple[str,
     yield "report-head", (page, "", 940, 620)
     yield "report-case", (page, "#case-1", 940, 660)
     yield "terminal", (TERMINAL.format(recording()), "", 960, 0)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
+    readme = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
+    )
     yield "readme", (looks_on_github(readme), "", WIDE, 1200)
 
 
 def recording() -> str:
     """What a run of the quickstart shows on a terminal, as HTML; the seconds that it took stand as 0."""
     with TemporaryDirectory() as folder:
-        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        environ = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "src"),
+            "TERM": "xterm-256color",
+            "LC_ALL": "C.UTF-8",
+        }
         command = [sys.executable, "-m", "gradegate", "run", CONFIG, "-o", f"{folder}/results.json"]
         _, text = terminal.run(command, ROOT, environ, 100)
     shown = SECONDS.sub("0.0 s", text.replace(f"{folder}/", ""))
@@ -102,20 +132,28 @@ def recording() -> str:
     return console.export_html(inline_styles=True, code_format="{code}", theme=THEME)
 
 
-def take(scratch: Path, target: Path, html: str, at: str, width: int, height: int, flags: list[str]) -> None:
+def take(
+    scratch: Path, target: Path, html: str, at: str, width: int, height: int, flags: list[str]
+) -> None:
     """One picture."""
     page = scratch / "page.html"
     page.write_text(html, encoding="utf-8")
     if not height:
         measured = scratch / "measured.html"
-        measured.write_text(html.replace("<style>", f"<script>{HEIGHT}</script><style>", 1), encoding="utf-8")
+        measured.write_text(
+            html.replace("<style>", f"<script>{HEIGHT}</script><style>", 1), encoding="utf-8"
+        )
         height = chromium.said(chromium.dom(measured, f"--window-size={width},600"), "height")
     frame = scratch / "frame.html"
     frame.write_text(FRAME.format(page.name + at, width, height), encoding="utf-8")
     chromium.picture(frame, target, width, height, *flags)
     from PIL import Image  # the check needs none
 
-    few = Image.open(target).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few = (
+        Image.open(target)
+        .convert("RGB")
+        .quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
     few.save(target, optimize=True)
 
 

@@ -16,7 +16,10 @@ import yaml
 from gradegate.templating import javascript as snippet
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "templating"
-CONTEXT = {"vars": {"name": "Ada", "limit": 3, "tags": ["a", "b"], "expected": "yes"}, "prompt": "Who?"}
+CONTEXT = {
+    "vars": {"name": "Ada", "limit": 3, "tags": ["a", "b"], "expected": "yes"},
+    "prompt": "Who?",
+}
 NODE = """
 const said = (value) => value === undefined || typeof value === 'function' ? {none: typeof value}
   : typeof value === 'number' && !Number.isFinite(value) ? {number: String(value)} : {value};
@@ -36,14 +39,23 @@ const run = async ({code, output}, context) => {
 def snippets() -> list[tuple[str, Any]]:
     """Every snippet with every output of its group."""
     groups = yaml.safe_load((FOLDER / "snippets.yaml").read_text("utf-8"))
-    return [(code, output) for group in groups for code in group["snippets"] for output in group["outputs"]]
+    return [
+        (code, output)
+        for group in groups
+        for code in group["snippets"]
+        for output in group["outputs"]
+    ]
 
 
 def in_node() -> list[Any]:
     """What Node gives for each: `value`, `number` (no finite one), `none`, or `throws`."""
-    asked = [{"code": snippet.assertion_body(code), "output": output} for code, output in snippets()]
+    asked = [
+        {"code": snippet.assertion_body(code), "output": output} for code, output in snippets()
+    ]
     request = json.dumps({"context": CONTEXT, "asked": asked})
-    ran = subprocess.run(["node", "-e", NODE], input=request, capture_output=True, text=True, check=True)  # noqa: S603, S607
+    ran = subprocess.run(
+        ["node", "-e", NODE], input=request, capture_output=True, text=True, check=True
+    )
     return list(json.loads(ran.stdout))
 
 

@@ -21,14 +21,19 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 IMAGE = re.compile(r"[a-z0-9.-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}")
-DECLARED = Path("src/gradegate/__init__.py")  # the version, and REPOSITORY: every other file repeats them
+DECLARED = Path(
+    "src/gradegate/__init__.py"
+)  # the version, and REPOSITORY: every other file repeats them
 NOBODY = "OWNER"  # in REPOSITORY, until somebody owns it
 CHANGES = Path("CHANGELOG.md")
 SAMPLE = Path("tests/side_by_side/sample.yaml")
 UNCOUNTED = ("docs/screens/", "docs/action.md")  # pages that are made
 # The one line of each action that says which image runs; the second file is made from the first (scripts/generated.py).
 PINS = {
-    "action.yml": (re.compile(r'^( +GRADEGATE_IMAGE: )"[^"\n]*"$', re.MULTILINE), r'\g<1>"{image}"'),
+    "action.yml": (
+        re.compile(r'^( +GRADEGATE_IMAGE: )"[^"\n]*"$', re.MULTILINE),
+        r'\g<1>"{image}"',
+    ),
     "container/action.yml": (re.compile(r"^(  image: )\S.*$", re.MULTILINE), r"\g<1>{image}"),
 }
 NOTES_AT_MOST = 125_000  # characters that GitHub takes for a release
@@ -49,7 +54,9 @@ class Version(NamedTuple):
     def read(cls, text: str) -> Version:
         """The version that a text is; ``Refused`` where it is none."""
         if not VERSION.fullmatch(text):
-            raise Refused(f"{text!r} is no version -> write three numbers, such as 0.2.0, without a v")
+            raise Refused(
+                f"{text!r} is no version -> write three numbers, such as 0.2.0, without a v"
+            )
         return cls(*map(int, text.split(".")))
 
     def __str__(self) -> str:
@@ -74,8 +81,13 @@ class Version(NamedTuple):
 def git(*arguments: str, given: str | None = None, **environ: str) -> str:
     """What git says; ``Refused`` with its own words where it fails."""
     command = ["git", "-C", str(ROOT), *arguments]
-    done = subprocess.run(  # noqa: S603  # our own words
-        command, input=given, env={**os.environ, **environ}, capture_output=True, text=True, check=False
+    done = subprocess.run(  # our own words
+        command,
+        input=given,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise Refused(f"git {arguments[0]}: {done.stderr.strip()}")
@@ -102,57 +114,100 @@ def owner_name(text: str) -> str:
 
 def own(owner: str) -> None:
     """Write another owner wherever a file names this repository, or its pages."""
-    repository = re.compile(rf"(?<![\w.-]){declared('REPOSITORY').partition('/')[0]}(?=(?:\.github\.io)?/gradegate\b)")
+    repository = re.compile(
+        rf"(?<![\w.-]){declared('REPOSITORY').partition('/')[0]}(?=(?:\.github\.io)?/gradegate\b)"
+    )
     for path in map(ROOT.joinpath, git("ls-files").split("\n")):
         content = b"" if path.is_symlink() else path.read_bytes()
-        if (written := repository.sub(owner, content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")) != content:
+        if (
+            written := repository.sub(owner, content.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
+        ) != content:
             path.write_bytes(written)
 
 
 def prepare(version: Version, owner: str) -> None:
     """Write owner, version, date and figures; what changes for users stands in the first section of the changelog."""
     if changed := git("status", "--porcelain"):
-        raise Refused(f"{changed.split(chr(10), 1)[0][3:]} is not committed -> commit it, or put it away")
+        raise Refused(
+            f"{changed.split(chr(10), 1)[0][3:]} is not committed -> commit it, or put it away"
+        )
     if owner == NOBODY:
-        raise Refused(f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME")
+        raise Refused(
+            f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME"
+        )
     head, *sections = re.split(r"^(?=## )", (ROOT / CHANGES).read_text(), flags=re.MULTILINE)
     title, _, news = (sections or [""])[0].partition("\n")
     if "unreleased" not in title.lower():
-        raise Refused(f"{CHANGES}: the first section is `{title}` -> write `## {version} (unreleased)` with what changes for users")
+        raise Refused(
+            f"{CHANGES}: the first section is `{title}` -> write `## {version} (unreleased)` with what changes for users"
+        )
     written = f"## {version} ({datetime.now(UTC).date()})\n\n{news.strip()}\n- Figures: {'; '.join(figures())}.\n\n"
     (ROOT / CHANGES).write_text("".join([head, written, *sections[1:]]))
-    source = re.sub(r'^__version__ = ".*"$', f'__version__ = "{version}"', (ROOT / DECLARED).read_text(), flags=re.MULTILINE)
+    source = re.sub(
+        r'^__version__ = ".*"$',
+        f'__version__ = "{version}"',
+        (ROOT / DECLARED).read_text(),
+        flags=re.MULTILINE,
+    )
     (ROOT / DECLARED).write_text(source)
     own(owner)
 
 
 def figures() -> Iterator[str]:
     """What a release says of itself: configs of others that run, words of the docs, and what the image weighs."""
-    outcomes = [json.loads(line[2:])["outcome"] for line in (ROOT / SAMPLE).read_text().splitlines()]
+    outcomes = [
+        json.loads(line[2:])["outcome"] for line in (ROOT / SAMPLE).read_text().splitlines()
+    ]
     run = [it for it in outcomes if it != "not run by promptfoo"]
     yield f"{run.count('as it stands')} of {len(run)} public promptfoo configs run as they stand"
-    pages = [name for name in git("ls-files", "README.md", "docs/*.md").split("\n") if not name.startswith(UNCOUNTED)]
+    pages = [
+        name
+        for name in git("ls-files", "README.md", "docs/*.md").split("\n")
+        if not name.startswith(UNCOUNTED)
+    ]
     yield f"{sum(len((ROOT / name).read_text().split()) for name in pages):,} words of docs"
-    image = subprocess.run(["make", "--silent", "image"], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607
-    yield ", ".join(image.stdout.splitlines()) if image.returncode == 0 else "the image's size is in the summary of the release"
+    image = subprocess.run(
+        ["make", "--silent", "image"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    yield (
+        ", ".join(image.stdout.splitlines())
+        if image.returncode == 0
+        else "the image's size is in the summary of the release"
+    )
 
 
 def check(version: Version) -> None:
     """Refuse what is not whole: code, changes and tag must speak of one version, and everything must be committed."""
     if changed := git("status", "--porcelain"):
         first = changed.split("\n", 1)[0][3:]
-        raise Refused(f"{first} is not committed -> release what was tested: commit it, or put it away")
+        raise Refused(
+            f"{first} is not committed -> release what was tested: commit it, or put it away"
+        )
     if (said := declared("__version__")) != str(version):
-        raise Refused(f"{DECLARED}: __version__ is {said or 'nothing'} and not {version} -> make release VERSION={version}")
+        raise Refused(
+            f"{DECLARED}: __version__ is {said or 'nothing'} and not {version} -> make release VERSION={version}"
+        )
     if declared("REPOSITORY").startswith(NOBODY):
-        raise Refused(f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME")
+        raise Refused(
+            f"{DECLARED}: REPOSITORY names no owner -> make release VERSION={version} OWNER=NAME"
+        )
     notes(version)
-    released = [Version.read(tag[1:]) for tag in git("tag", "--list", "v*").split("\n") if VERSION.fullmatch(tag[1:])]
+    released = [
+        Version.read(tag[1:])
+        for tag in git("tag", "--list", "v*").split("\n")
+        if VERSION.fullmatch(tag[1:])
+    ]
     if version in released:
-        raise Refused(f"{version.tag} is released already -> a release never changes: take the next version")
+        raise Refused(
+            f"{version.tag} is released already -> a release never changes: take the next version"
+        )
     later = max((one for one in released if one.major == version.major), default=version)
     if later > version:
-        raise Refused(f"{later.tag} is released already, and {version.moving} would go back -> take a later version")
+        raise Refused(
+            f"{later.tag} is released already, and {version.moving} would go back -> take a later version"
+        )
 
 
 def notes(version: Version) -> str:
@@ -165,12 +220,16 @@ def notes(version: Version) -> str:
     first = heads[0]
     head = re.fullmatch(r"## (\S+) \((.*)\)", lines[first])
     if head is None or head[1] != str(version) or not re.fullmatch(r"\d{4}-\d\d-\d\d", head[2]):
-        raise Refused(f"{CHANGES}:{first + 1}: the first section is `{lines[first]}` -> write `{wanted}`")
+        raise Refused(
+            f"{CHANGES}:{first + 1}: the first section is `{lines[first]}` -> write `{wanted}`"
+        )
     text = "\n".join(lines[first + 1 : heads[1] if len(heads) > 1 else None]).strip()
     if not text:
         raise Refused(f"{CHANGES}:{first + 1}: the section is empty -> say what changes for users")
     if len(text) > NOTES_AT_MOST:
-        raise Refused(f"{CHANGES}:{first + 1}: {len(text)} characters, GitHub takes {NOTES_AT_MOST} -> shorten it")
+        raise Refused(
+            f"{CHANGES}:{first + 1}: {len(text)} characters, GitHub takes {NOTES_AT_MOST} -> shorten it"
+        )
     return text
 
 
@@ -182,12 +241,18 @@ def green(files: list[Path], commit: str) -> None:
             runs = [run for run in listed if run["head_sha"] == commit and run["event"] == "push"]
             last = max(runs, key=lambda run: run["run_number"], default=None)
         except (OSError, ValueError, KeyError, TypeError) as e:
-            raise Refused(f"{file}: not a list of runs as GitHub gives it ({e!r}) -> ask for it again") from e
+            raise Refused(
+                f"{file}: not a list of runs as GitHub gives it ({e!r}) -> ask for it again"
+            ) from e
         if last is None:
-            raise Refused(f"{file.stem}: did not run on {commit} -> push the commit to main and wait for it")
+            raise Refused(
+                f"{file.stem}: did not run on {commit} -> push the commit to main and wait for it"
+            )
         if last["conclusion"] != "success":
             said = last["conclusion"] or last["status"]
-            raise Refused(f"{file.stem}: {said} on {commit} ({last.get('html_url', '')}) -> release a commit that is green")
+            raise Refused(
+                f"{file.stem}: {said} on {commit} ({last.get('html_url', '')}) -> release a commit that is green"
+            )
 
 
 def pinned(name: str, text: str, image: str) -> str:
@@ -195,7 +260,9 @@ def pinned(name: str, text: str, image: str) -> str:
     line, written = PINS[name]
     text, count = line.subn(written.format(image=f"docker://{image}"), text)
     if count != 1:
-        raise Refused(f"{name}: {count} lines name the image, not one -> see PINS in scripts/release.py")
+        raise Refused(
+            f"{name}: {count} lines name the image, not one -> see PINS in scripts/release.py"
+        )
     return text
 
 
@@ -214,13 +281,22 @@ def commit(version: Version, image: str) -> str:
         index = {"GIT_INDEX_FILE": f"{folder}/index"}
         git("read-tree", source, **index)
         for name in PINS:
-            blob = git("hash-object", "-w", "--stdin", given=pinned(name, git("show", f"{source}:{name}") + "\n", image))
+            blob = git(
+                "hash-object",
+                "-w",
+                "--stdin",
+                given=pinned(name, git("show", f"{source}:{name}") + "\n", image),
+            )
             git("update-index", "--cacheinfo", f"100644,{blob},{name}", **index)
         tree = git("write-tree", **index)
     parents = [part for parent in (before, source) if parent for part in ("-p", parent)]
     words = f"Release {version.tag}\n\nThe files of {source}, run as {image}.\n"
     made = git("commit-tree", tree, *parents, given=words)
-    for name in (f"refs/heads/{version.branch}", f"refs/tags/{version.tag}", f"refs/tags/{version.moving}"):
+    for name in (
+        f"refs/heads/{version.branch}",
+        f"refs/tags/{version.tag}",
+        f"refs/tags/{version.moving}",
+    ):
         git("update-ref", name, made)
     return made
 
@@ -233,16 +309,25 @@ def push(version: Version) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The commands, one for each step of the workflow."""
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = made.add_subparsers(dest="command", required=True)
     for name in ("check", "notes", "commit", "push", "prepare"):
         commands.add_parser(name).add_argument("version")
-    commands.choices["prepare"].add_argument("--owner", type=owner_name, help="who owns the repository, where it does not say so")
+    commands.choices["prepare"].add_argument(
+        "--owner", type=owner_name, help="who owns the repository, where it does not say so"
+    )
     commands.add_parser("own").add_argument("owner", type=owner_name)
     commands.choices["commit"].add_argument("image", help="REGISTRY/NAME@sha256:DIGEST")
     seen = commands.add_parser("green")
     seen.add_argument("commit")
-    seen.add_argument("runs", nargs="+", type=Path, help="lists of runs as GitHub's API gives them, one a workflow")
+    seen.add_argument(
+        "runs",
+        nargs="+",
+        type=Path,
+        help="lists of runs as GitHub's API gives them, one a workflow",
+    )
     return made
 
 
@@ -257,7 +342,9 @@ def main(words: list[str]) -> int:
         elif args.command == "own":
             own(args.owner)
         elif args.command == "prepare":
-            prepare(Version.read(args.version), args.owner or declared("REPOSITORY").partition("/")[0])
+            prepare(
+                Version.read(args.version), args.owner or declared("REPOSITORY").partition("/")[0]
+            )
         elif args.command == "notes":
             print(notes(Version.read(args.version)))
         else:

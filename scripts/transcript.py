@@ -13,7 +13,11 @@ PAGE = ROOT / "docs" / "start.md"
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 SECONDS = re.compile(r"\d+\.\d s$", re.MULTILINE)
 END = "-- the end of what one command said --"
-ENVIRON = {"GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "100"}  # no key, and no setting of the machine
+ENVIRON = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "LC_ALL": "C.UTF-8",
+    "COLUMNS": "100",
+}  # no key, and no setting of the machine
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +51,9 @@ def spoken(typed: list[str]) -> Iterator[str]:
         home = Path(folder) / "home"
         bin_.mkdir()
         home.mkdir()
-        (home / ".gitconfig").write_text("[init]\ndefaultBranch = main\n")  # else git has advice to give
+        (home / ".gitconfig").write_text(
+            "[init]\ndefaultBranch = main\n"
+        )  # else git has advice to give
         program = bin_ / "gradegate"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradegate "$@"\n')
         program.chmod(0o755)
@@ -56,7 +62,9 @@ def spoken(typed: list[str]) -> Iterator[str]:
         # The code of each command is given back after the line that marks its end, for an `echo $?` that follows.
         lines = [f"{command}\n__code=$?; echo '{END}'; (exit $__code)" for command in typed]
         shell = ["bash", "-c", "exec 2>&1\n" + "\n".join(lines)]
-        done = subprocess.run(shell, cwd=home, env=environ, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603
+        done = subprocess.run(
+            shell, cwd=home, env=environ, stdout=subprocess.PIPE, text=True, check=False
+        )
     yield from (SECONDS.sub("0.0 s", text.lstrip("\n")) for text in done.stdout.split(f"{END}\n"))
 
 

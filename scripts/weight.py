@@ -15,16 +15,16 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 600
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "assertions": 43_000,
+    "assertions": 43_500,
     "cli": 16_000,
-    "config": 30_500,
+    "config": 31_000,
     "core": 9_500,
     "files": 13_500,
     "gate": 23_000,
     "github": 14_000,
     "http": 7_500,
     "planning": 33_000,
-    "providers": 43_500,
+    "providers": 44_000,
     "recordings": 10_500,
     "reports": 29_500,
     "results": 11_500,
@@ -34,14 +34,24 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "templating": 22_000,
     "root": 2_500,
 }
-LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+LAYOUT = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
     """The numbers of the lines that belong to docstrings."""
     lines: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             docstring = node.body[0]
             lines.update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
     return lines
@@ -73,11 +83,15 @@ def find_excess() -> list[str]:
     for package, tokens in weigh_packages().items():
         ceiling = CEILINGS.get(package, 0)
         if tokens > ceiling:
-            problems.append(f"{package} has {tokens:,} tokens, {tokens - ceiling:,} more than its ceiling of {ceiling:,}")
+            problems.append(
+                f"{package} has {tokens:,} tokens, {tokens - ceiling:,} more than its ceiling of {ceiling:,}"
+            )
     for path in sorted(PACKAGE.rglob("*.py")):
         lines = path.read_text().count("\n")
         if lines > MAX_LINES_OF_A_FILE:
-            problems.append(f"{path.relative_to(PACKAGE)} has {lines} lines, more than {MAX_LINES_OF_A_FILE}")
+            problems.append(
+                f"{path.relative_to(PACKAGE)} has {lines} lines, more than {MAX_LINES_OF_A_FILE}"
+            )
     return problems
 
 
@@ -85,5 +99,7 @@ if __name__ == "__main__":
     excess = find_excess()
     for problem in excess:
         print(problem)
-    print(f"{sum(weigh_packages().values()):,} tokens; the ceilings allow {sum(CEILINGS.values()):,}")
+    print(
+        f"{sum(weigh_packages().values()):,} tokens; the ceilings allow {sum(CEILINGS.values()):,}"
+    )
     sys.exit(1 if excess else 0)

@@ -26,10 +26,16 @@ def payload(run: dict[str, Any]) -> dict[str, Any]:
             metric["threshold"] = whole(evaluation["threshold"])
         if evaluation.get("model_slug"):
             metric["model_slug"] = evaluation["model_slug"]
-        block = blocks.setdefault(json.dumps(metric, sort_keys=True), {"metrics": [metric], "data": []})
-        block["data"].append({name: evaluation[name] for name in FIELDS if evaluation.get(name) is not None})
+        block = blocks.setdefault(
+            json.dumps(metric, sort_keys=True), {"metrics": [metric], "data": []}
+        )
+        block["data"].append(
+            {name: evaluation[name] for name in FIELDS if evaluation.get(name) is not None}
+        )
     if not blocks:
-        raise SystemExit("the run has no evaluations; is it finished, and does its JSON come from GET /runs/{id}?")
+        raise SystemExit(
+            "the run has no evaluations; is it finished, and does its JSON come from GET /runs/{id}?"
+        )
     kept = {name: run[name] for name in ("alias", "model_slug") if run.get(name)}
     limit = {} if run.get("threshold") is None else {"threshold": whole(run["threshold"])}
     return {**kept, **limit, "is_blocking": True, "evaluations": [*blocks.values()]}

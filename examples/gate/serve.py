@@ -32,4 +32,6 @@ class HelpDesk(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8000), HelpDesk).serve_forever()
+    ThreadingHTTPServer(
+        ("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8000), HelpDesk
+    ).serve_forever()

@@ -14,11 +14,17 @@ def answered(graph: Any, case: dict) -> dict:
     """One line of answers.jsonl. What goes wrong is an error of its case, and not of the others."""
     started = time.monotonic()
     try:
-        state = graph.invoke({"messages": [{"role": "user", "content": case["prompt"]}]}, {"recursion_limit": 12})
+        state = graph.invoke(
+            {"messages": [{"role": "user", "content": case["prompt"]}]}, {"recursion_limit": 12}
+        )
     except Exception as e:
         return {"id": case["id"], "error": f"{type(e).__name__}: {e}"}
     taken = round((time.monotonic() - started) * 1000, 1)
-    return {"id": case["id"], "messages": convert_to_openai_messages(state["messages"]), "latency_ms": taken}
+    return {
+        "id": case["id"],
+        "messages": convert_to_openai_messages(state["messages"]),
+        "latency_ms": taken,
+    }
 
 
 def main(cases: str, answers: str) -> None:

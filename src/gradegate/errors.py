@@ -33,8 +33,12 @@ class Mistake(Struct, frozen=True):
     what: str
     origin: Origin | None = None
     cure: str = ""
-    missing: str = ""  # the variable of the environment whose value would cure it: a key that is not there
-    excerpt: str = ""  # the line of the file with a mark below the place, for those who read on a terminal
+    missing: str = (
+        ""  # the variable of the environment whose value would cure it: a key that is not there
+    )
+    excerpt: str = (
+        ""  # the line of the file with a mark below the place, for those who read on a terminal
+    )
 
     def __str__(self) -> str:
         place = f"{self.origin}: " if self.origin else ""
@@ -79,11 +83,15 @@ class Trouble(enum.Enum):
     REFUSED = "refused"  # the model or a content filter declined
     TRUNCATED = "truncated"  # the answer stopped at the token limit
     MALFORMED = "malformed"  # the answer is not what the API promises, or refuses this very request
-    WITHHELD = "withheld"  # the request was not sent, because it holds a credential where none may stand
+    WITHHELD = (
+        "withheld"  # the request was not sent, because it holds a credential where none may stand
+    )
     STOPPED = "stopped"  # the run was interrupted, or its budget is spent
 
 
-NO_ANSWER = frozenset({Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE})  # nothing came that could hold a failure
+NO_ANSWER = frozenset(
+    {Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE}
+)  # nothing came that could hold a failure
 
 
 class NoPartsError(ConfigError):
@@ -93,7 +101,9 @@ class NoPartsError(ConfigError):
 class ProviderError(GradegateError):
     """A model gave no answer; the message is the provider's own words where there are any."""
 
-    def __init__(self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None
+    ) -> None:
         super().__init__(message)
         self.trouble, self.status = trouble, status
 

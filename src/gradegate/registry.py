@@ -28,13 +28,18 @@ def near(word: str, candidates: Iterable[str]) -> str:
     if own in words:
         return words[own]
     longer = {it: _ENDING.sub("", it) for it in words if len(it) >= _LEAST}
-    swapped = (own[:at] + own[at + 1] + own[at] + own[at + 2 :] for at in range(min(len(own), _LONGEST) - 1))
+    swapped = (
+        own[:at] + own[at + 1] + own[at] + own[at + 2 :]
+        for at in range(min(len(own), _LONGEST) - 1)
+    )
     if same := next((it for it in swapped if it in longer), ""):
         return words[same]
     stem = _ENDING.sub("", own)
     if len(stem) > _LEAST and (same := next((it for it, of in longer.items() if of == stem), "")):
         return words[same]
-    found = difflib.get_close_matches(own, longer, n=1, cutoff=0.75 if len(own) == 4 else 0.8)  # one of four
+    found = difflib.get_close_matches(
+        own, longer, n=1, cutoff=0.75 if len(own) == 4 else 0.8
+    )  # one of four
     return words[found[0]] if found else ""
 
 
@@ -54,7 +59,9 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._plugins: dict[str, T] = {}
-        self._unread: dict[str, str] | None = None  # modules that were not imported yet, with their text
+        self._unread: dict[str, str] | None = (
+            None  # modules that were not imported yet, with their text
+        )
 
     def register(self, *names: str) -> Callable[[T], T]:
         """Decorator: enter a plug-in under its names. Raises ValueError when a name is taken."""
@@ -113,6 +120,9 @@ class Registry(Generic[T]):
         if self._unread is None:
             folder = Path(importlib.import_module(self._package).__path__[0])
             tables = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
-            texts = {path.stem: path.read_text(encoding="utf-8") + tables.get(path.stem, "") for path in sorted(folder.glob("[!_]*.py"))}
+            texts = {
+                path.stem: path.read_text(encoding="utf-8") + tables.get(path.stem, "")
+                for path in sorted(folder.glob("[!_]*.py"))
+            }
             self._unread = {f"{self._package}.{name}": text for name, text in texts.items()}
         return self._unread

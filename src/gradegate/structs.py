@@ -17,16 +17,30 @@ class Readable(Struct, frozen=True):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import no_info_after_validator_function  # only where something is read
+        from pydantic_core.core_schema import (
+            no_info_after_validator_function,
+        )  # only where something is read
 
         hints = get_type_hints(cls, include_extras=True)
         fields = []
         for field in structs.fields(cls):
-            usual = {"default": field.default} if field.default is not NODEFAULT else {"default_factory": field.default_factory}
-            fields.append((field.name, hints[field.name], dataclasses.field(**({} if field.required else usual))))
+            usual = (
+                {"default": field.default}
+                if field.default is not NODEFAULT
+                else {"default_factory": field.default_factory}
+            )
+            fields.append(
+                (
+                    field.name,
+                    hints[field.name],
+                    dataclasses.field(**({} if field.required else usual)),
+                )
+            )
         twin = dataclasses.make_dataclass(cls.__name__, fields, frozen=True)
         twin.__doc__ = cls.__doc__
-        return no_info_after_validator_function(lambda read: cls(**vars(read)), handler.generate_schema(twin))
+        return no_info_after_validator_function(
+            lambda read: cls(**vars(read)), handler.generate_schema(twin)
+        )
 
 
 class Likened(Struct, frozen=True, eq=False):
@@ -35,10 +49,16 @@ class Likened(Struct, frozen=True, eq=False):
     beside: ClassVar[Sequence[str]] = ()
 
     def _seen(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in self.beside)
+        return tuple(
+            getattr(self, name) for name in self.__struct_fields__ if name not in self.beside
+        )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Likened) and type(self) is type(other) and self._seen() == other._seen()
+        return (
+            isinstance(other, Likened)
+            and type(self) is type(other)
+            and self._seen() == other._seen()
+        )
 
     def __ne__(self, other: object) -> bool:  # which structs have of their own
         return not self == other

@@ -38,7 +38,12 @@ def _read(item: Mapping[str, Any]) -> str:
     return question.strip()
 
 
-FORM = Form(shape(question={"type": "string"}), _read, lines=lambda text: {"question": single_line(text)}, texts="question")
+FORM = Form(
+    shape(question={"type": "string"}),
+    _read,
+    lines=lambda text: {"question": single_line(text)},
+    texts="question",
+)
 
 
 @assertion("answer-relevance")
@@ -60,10 +65,15 @@ class AnswerRelevance(Grader):
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
             raise NoVerdict("the prompt is empty, so there is no query to compare with")
-        asked_back = judge.gather(*[partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)] * QUESTIONS)
+        asked_back = judge.gather(
+            *[partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)] * QUESTIONS
+        )
         first, *others = judge.embed([asked, *asked_back])
         similarities = [vectors.cosine(first, other) for other in others]
         score = sum(similarities) / len(similarities)
-        rows = [{"question": question, "similarity": similarity} for question, similarity in zip(asked_back, similarities, strict=True)]
+        rows = [
+            {"question": question, "similarity": similarity}
+            for question, similarity in zip(asked_back, similarities, strict=True)
+        ]
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
         return Verdict(score, None, reason, {"query": asked, "questions": rows})

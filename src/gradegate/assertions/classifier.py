@@ -4,7 +4,17 @@ Score: the confidence of the label, 0 where the model gives none; without a labe
 https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/, ``src/matchers/classification.ts``.
 """
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.errors import ProviderError, Trouble
 
 _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
@@ -25,10 +35,24 @@ class Classifier(Grader):
         labels = judge.classify(transcript.output)
         if not labels:
             raise NoVerdict("the classification model gave no labels")
-        wrong = next((score for score in labels.values() if not -_ROUNDED <= score <= 1 + _ROUNDED), None)
+        wrong = next(
+            (score for score in labels.values() if not -_ROUNDED <= score <= 1 + _ROUNDED), None
+        )
         if wrong is not None:
-            raise ProviderError(f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1", Trouble.MALFORMED)
+            raise ProviderError(
+                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1",
+                Trouble.MALFORMED,
+            )
         chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
-        what = f"{chosen} {labels[chosen]:.3g}" if chosen in labels else f"there is no label {chosen!r}"
-        return Verdict(labels.get(chosen, 0.0), None, f"{what} (the model says: {scores})", {"labels": dict(labels)})
+        what = (
+            f"{chosen} {labels[chosen]:.3g}"
+            if chosen in labels
+            else f"there is no label {chosen!r}"
+        )
+        return Verdict(
+            labels.get(chosen, 0.0),
+            None,
+            f"{what} (the model says: {scores})",
+            {"labels": dict(labels)},
+        )

@@ -5,7 +5,14 @@ evals/registry/modelgraded/), by way of promptfoo (``src/matchers/llmGrading.ts`
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model-graded-closedqa/. The prompt is our own.
 """
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Transcript,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms as verdicts
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
@@ -22,6 +29,14 @@ class ClosedQa(Grader):
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        judgement = judge.ask("model-graded-closedqa", FORM, input=transcript.prompt, criteria=self.value, completion=transcript.output)
+        judgement = judge.ask(
+            "model-graded-closedqa",
+            FORM,
+            input=transcript.prompt,
+            criteria=self.value,
+            completion=transcript.output,
+        )
         met = judgement.verdict == "yes"
-        return Verdict(float(met), met, judgement.reason or f"the criterion is {'met' if met else 'not met'}")
+        return Verdict(
+            float(met), met, judgement.reason or f"the criterion is {'met' if met else 'not met'}"
+        )

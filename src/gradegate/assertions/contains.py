@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.templating.template import show
 
 MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
@@ -38,7 +46,11 @@ class Contains(_Folding):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         holds = self.fold(self.value) in self.fold(transcript.output)
-        return Verdict(float(holds), holds, f'the answer {"holds" if holds else "does not hold"} "{self.value}"')
+        return Verdict(
+            float(holds),
+            holds,
+            f'the answer {"holds" if holds else "does not hold"} "{self.value}"',
+        )
 
 
 @assertion("icontains")
@@ -62,11 +74,17 @@ class ContainsAny(_Folding):
     def _texts(cls, value: Any) -> tuple[str, ...]:
         if isinstance(value, str):
             try:
-                rows = list(csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True))
+                rows = list(
+                    csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True)
+                )
             except csv.Error as e:
                 raise ValueError("is not a list of texts: its quotation marks do not pair") from e
             value = [cell.strip() for cell in rows[0]] if rows else []
-        if not isinstance(value, list) or not value or any(isinstance(item, list | dict) for item in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or any(isinstance(item, list | dict) for item in value)
+        ):
             raise ValueError("must be a list of texts, or texts separated by commas")
         texts = tuple(show(item) for item in value)
         if "" in texts:
@@ -75,7 +93,9 @@ class ContainsAny(_Folding):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         if len(transcript.output) * len(self.value) > MOST_WORK:
-            raise NoVerdict(f"{len(self.value):,} texts are too many to look for in so long an answer")
+            raise NoVerdict(
+                f"{len(self.value):,} texts are too many to look for in so long an answer"
+            )
         output = self.fold(transcript.output)
         missing = [text for text in self.value if self.fold(text) not in output]
         passed = not missing if self.every else len(missing) < len(self.value)

@@ -26,8 +26,12 @@ def _form(count: int) -> Form[tuple[bool, ...]]:
         return tuple(judgement.verdict == "yes" for judgement in counted.read(found))
 
     counted = verdicts.listed(count=count)
-    schema = list_of("verdicts", shape(statement=TEXT, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]}))
-    return Form(schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count))
+    schema = list_of(
+        "verdicts", shape(statement=TEXT, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
+    )
+    return Form(
+        schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
+    )
 
 
 @assertion("context-faithfulness")
@@ -41,9 +45,27 @@ class ContextFaithfulness(ContextGrader):
         question, answer = transcript.vars["query"], transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
         form = verdicts.items("statements")
-        statements = [*judge.ask("context-faithfulness-statements", form, step="statements", question=question, answer=answer)]
+        statements = [
+            *judge.ask(
+                "context-faithfulness-statements",
+                form,
+                step="statements",
+                question=question,
+                answer=answer,
+            )
+        ]
         every = _form(len(statements))
-        supported = judge.ask("context-faithfulness-verdicts", every, step="verdicts", context=source.text, statements=statements)
+        supported = judge.ask(
+            "context-faithfulness-verdicts",
+            every,
+            step="verdicts",
+            context=source.text,
+            statements=statements,
+        )
         return context.share_of(
-            [*zip(statements, supported, strict=True)], "the context supports {} of {} statements", "statements", "statement", "supported"
+            [*zip(statements, supported, strict=True)],
+            "the context supports {} of {} statements",
+            "statements",
+            "statement",
+            "supported",
         )

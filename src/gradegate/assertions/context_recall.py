@@ -20,7 +20,9 @@ from gradegate.assertions.metrics.context import ContextGrader, Quotations, unit
 from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
-SCHEMA = list_of("verdicts", shape(sentence=TEXT, reason=TEXT, verdict={**TEXT, "enum": list(MARKS)}))
+SCHEMA = list_of(
+    "verdicts", shape(sentence=TEXT, reason=TEXT, verdict={**TEXT, "enum": list(MARKS)})
+)
 
 
 def _form(expected: str) -> Form[list[tuple[str, bool]]]:
@@ -31,7 +33,10 @@ def _form(expected: str) -> Form[list[tuple[str, bool]]]:
         if not items:
             raise Unreadable("it marks no sentence of the expected answer")
         judgements = [verdicts.judgement(item, MARKS) for item in items]
-        return [(form.words(item.get("sentence")), it.verdict == "yes") for item, it in zip(items, judgements, strict=True)]
+        return [
+            (form.words(item.get("sentence")), it.verdict == "yes")
+            for item, it in zip(items, judgements, strict=True)
+        ]
 
     def marked(text: str) -> Object:
         pairs = marked_lines(text, tuple(MARKS), quotations.holds)
@@ -53,6 +58,8 @@ class ContextRecall(ContextGrader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
-        marked = judge.ask("context-recall", _form(self.value), context=source.text, groundTruth=self.value)
+        marked = judge.ask(
+            "context-recall", _form(self.value), context=source.text, groundTruth=self.value
+        )
         summary = "{} of {} sentences of the expected answer are in the context"
         return context.share_of(marked, summary, "sentences", "sentence", "attributed")

@@ -31,7 +31,11 @@ class ContextRelevance(ContextGrader):
             sentences = form.texts(item, "sentences")
             if not sentences:
                 raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-            return () if [form.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
+            return (
+                ()
+                if [form.word(text) for text in sentences] == [NOTHING.lower()]
+                else quotations.covered(sentences)
+            )
 
         schema = shape(reason=TEXT, sentences={"type": "array", "items": TEXT})
         quoting = Form(schema, read, lines=lambda text: {"sentences": quoted_lines(text)})
@@ -39,4 +43,6 @@ class ContextRelevance(ContextGrader):
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
         count = min(len(quoted), len(units))
         reason = f"{count} of {len(units)} sentences of the context bear on the query"
-        return Verdict(count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)})
+        return Verdict(
+            count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)}
+        )

@@ -20,10 +20,18 @@ class ContextualPrecision(metric.Expecting):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = metric.retrieved(transcript)
-        told: dict[str, Any] = {"question": sources.question, "expected": self.expected(transcript.vars), "documents": [*sources.documents]}
+        told: dict[str, Any] = {
+            "question": sources.question,
+            "expected": self.expected(transcript.vars),
+            "documents": [*sources.documents],
+        }
         form = verdicts.listed(count=len(sources.documents))
-        judgements = judge.ask("contextual-precision", form, step="verdicts", images=sources.images, **told)
+        judgements = judge.ask(
+            "contextual-precision", form, step="verdicts", images=sources.images, **told
+        )
         helps = [judgement.verdict == "yes" for judgement in judgements]
         shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]
-        measured = share_of_yes(enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not")
+        measured = share_of_yes(
+            enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not"
+        )
         return replace(measured, score=sum(shares, Fraction(0)) / (len(shares) or 1))

@@ -20,7 +20,14 @@ class ContextualRecall(metric.Expecting):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = metric.retrieved(transcript)
-        told: dict[str, Any] = {"expected": self.expected(transcript.vars), "documents": [*sources.documents]}
-        judgements = judge.ask("contextual-recall", _FORM, step="verdicts", images=sources.images, **told)
+        told: dict[str, Any] = {
+            "expected": self.expected(transcript.vars),
+            "documents": [*sources.documents],
+        }
+        judgements = judge.ask(
+            "contextual-recall", _FORM, step="verdicts", images=sources.images, **told
+        )
         summary = "{} of {} sentences of the expected answer are in the documents"
-        return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {sentence} is not")
+        return share_of_yes(
+            enumerate(judgements, 1), "sentence", summary, "sentence {sentence} is not"
+        )

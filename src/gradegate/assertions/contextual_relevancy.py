@@ -19,7 +19,17 @@ class ContextualRelevancy(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = metric.retrieved(transcript)
         beside = {"images": sources.images, "question": sources.question}
-        asked = ask_each(judge, "contextual-relevancy", _FORM, sources.documents, lambda document: {**beside, "document": document})
-        pairs = [(rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]]
+        asked = ask_each(
+            judge,
+            "contextual-relevancy",
+            _FORM,
+            sources.documents,
+            lambda document: {**beside, "document": document},
+        )
+        pairs = [
+            (rank, judgement)
+            for rank, document in enumerate(sources.documents, 1)
+            for judgement in asked[document]
+        ]
         summary, none = "{} of {} statements are relevant", (0, "the documents state nothing")
         return share_of_yes(pairs, "document", summary, "document {document}", none)

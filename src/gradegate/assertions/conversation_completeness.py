@@ -6,7 +6,14 @@ https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_each, numbered, of_rows, shown
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_each,
+    numbered,
+    of_rows,
+    shown,
+)
 from gradegate.structs import replace
 
 _INTENTIONS = verdicts.texts("intentions")
@@ -22,7 +29,20 @@ class ConversationCompleteness(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         told = shown("conversation", numbered(transcript))
         intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
-        judgements = ask_each(judge, "completeness-verdict", _VERDICT, intentions, lambda text: {"intention": text, **told})
-        rows = [{"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason} for text in intentions]
+        judgements = ask_each(
+            judge,
+            "completeness-verdict",
+            _VERDICT,
+            intentions,
+            lambda text: {"intention": text, **told},
+        )
+        rows = [
+            {
+                "intention": text,
+                "verdict": judgements[text].verdict,
+                "reason": judgements[text].reason,
+            }
+            for text in intentions
+        ]
         faults, none = {"no": '"{intention}" was not satisfied'}, (1, "the user wanted nothing")
         return of_rows(rows, "{} of {} intentions were satisfied", faults, "intentions", none=none)

@@ -7,7 +7,16 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 
 from functools import partial
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import WindowSize
 from gradegate.core.conversation import CONVERSATION, exchanges, flat, told, windows
@@ -31,13 +40,28 @@ class ConversationRelevance(Grader):
         turns = told(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
         cut = windows(exchanges(turns), self.windowSize)
         if not cut:
-            raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+            raise NoVerdict(
+                "the conversation has no complete exchange: a message of the user and an answer to it"
+            )
         judge = replace(judge, graded="\n".join(turn.content for turn in turns))
-        messages = [[{"role": turn.role, "content": turn.content} for _, turn in flat(window)] for window in cut]
-        judgements = judge.gather(*(partial(judge.ask, "conversation-relevance", FORM, messages=window) for window in messages))
+        messages = [
+            [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
+            for window in cut
+        ]
+        judgements = judge.gather(
+            *(
+                partial(judge.ask, "conversation-relevance", FORM, messages=window)
+                for window in messages
+            )
+        )
         judged = [(window[-1][-1].number, it) for window, it in zip(cut, judgements, strict=True)]
-        rows = [{"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged]
+        rows = [
+            {"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged
+        ]
         lost = {number: it.reason for number, it in judged if it.verdict == "no"}
-        held, why = len(cut) - len(lost), [f"turn {number}: {reason}" for number, reason in lost.items()]
+        held, why = (
+            len(cut) - len(lost),
+            [f"turn {number}: {reason}" for number, reason in lost.items()],
+        )
         reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
         return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))

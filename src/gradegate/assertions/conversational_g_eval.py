@@ -33,16 +33,30 @@ class ConversationalGEval(Metric):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         criteria = self.value.strip() or self.evaluation_steps
-        return "" if criteria else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+        return (
+            ""
+            if criteria
+            else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+        )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         told = shown("conversation", numbered(transcript))
         steps = tuple(self.evaluation_steps) or judge.ask(
-            "conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=self.value
+            "conversational-g-eval-steps",
+            verdicts.items("steps"),
+            step="steps",
+            criteria=self.value,
         )
-        context = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
+        context = [
+            (name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)
+        ]
         told |= {"criteria": self.value, "steps": list(steps), "known": context}
         judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
         score, mark = exact(judgement.verdict) / BEST, f"{judgement.verdict:g} of {BEST}"
         log = (*steps, f"score {mark}: {judgement.reason}")
-        return Measured(score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}, steps=log)
+        return Measured(
+            score,
+            judgement.reason or mark,
+            evidence={"steps_of_evaluation": list(steps)},
+            steps=log,
+        )

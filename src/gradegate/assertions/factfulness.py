@@ -13,7 +13,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Unreadable, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Unreadable,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.form import Form, Object
@@ -27,7 +37,9 @@ from gradegate.structs import replace
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
 _CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
-_VERDICTS = list_of("verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)}))
+_VERDICTS = list_of(
+    "verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)})
+)
 _Votes = tuple[Judgement[str], ...]  # one of each run
 
 
@@ -73,7 +85,10 @@ class VotedClaim(NamedTuple):
     @property
     def reason(self) -> str:
         """The words of the first run that voted for the outcome; of a tie, those of both sides."""
-        here, words = self.standing, {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
+        here, words = (
+            self.standing,
+            {vote.verdict: vote.reason for vote in reversed(self.second or self.first)},
+        )
         if here is Standing.TIE:
             return f"true: {words['true']}; false: {words['false']}"
         return words["idk" if here is Standing.UNKNOWN else here.value]
@@ -103,11 +118,17 @@ class Factfulness(Grader):
     idk_penalty_weight: Annotated[Share, Field(strict=True)] = 0.25
     mode: Literal["knowledge", "grounded"] = "knowledge"
     no_claims: Literal["error", "pass", "fail"] = "error"
-    temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0  # of the runs: at 0 they would all say the same
+    temperature: Annotated[Number, Field(strict=True, ge=0)] = (
+        1.0  # of the runs: at 0 they would all say the same
+    )
     language: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        return "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
+        return (
+            ""
+            if self._source(variables)
+            else "there is no source; give `value`, or the variable `input` or `context`"
+        )
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
@@ -117,22 +138,45 @@ class Factfulness(Grader):
         if not source:
             raise NoVerdict("there is no source to check the answer with")
         judge = replace(judge, graded=f"{output}\n{source}")
-        claims = judge.ask("factfulness-claims", Form(_CLAIMS, read_claims), step="claims", output=output, source=source)
+        claims = judge.ask(
+            "factfulness-claims",
+            Form(_CLAIMS, read_claims),
+            step="claims",
+            output=output,
+            source=source,
+        )
         checkable = [claim for claim in claims if claim.checkable]
         if not checkable:
-            what, passed = f"nothing in the answer can be checked ({len(claims)} claims)", self.no_claims == "pass"
+            what, passed = (
+                f"nothing in the answer can be checked ({len(claims)} claims)",
+                self.no_claims == "pass",
+            )
             if self.no_claims == "error":
                 raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
-            return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", _evidence(claims, []))
+            return Verdict(
+                float(passed),
+                passed,
+                f"{what}; `no_claims: {self.no_claims}`",
+                _evidence(claims, []),
+            )
         shown = source if self.mode == "grounded" else None
         first = self._votes(judge, checkable, shown, 0)
-        left = [claim for claim in checkable if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN]
+        left = [
+            claim
+            for claim in checkable
+            if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN
+        ]
         # What the source says has been seen already when it was shown to the first runs.
         second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
-        judged = [VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ())) for claim in checkable]
+        judged = [
+            VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
+            for claim in checkable
+        ]
         share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
         if share is None:
-            raise NoVerdict(f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out")
+            raise NoVerdict(
+                f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out"
+            )
         return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
 
     def _source(self, variables: Mapping[str, Any]) -> str:
@@ -142,18 +186,31 @@ class Factfulness(Grader):
                 return text
         return ""
 
-    def _votes(self, judge: Judge, claims: list[Claim], source: str | None, before: int) -> dict[int, _Votes]:
+    def _votes(
+        self, judge: Judge, claims: list[Claim], source: str | None, before: int
+    ) -> dict[int, _Votes]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
         read = Form(_VERDICTS, partial(read_verdicts, ids=frozenset(claim.id for claim in claims)))
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
             start = number * len(claims) // self.n_runs
-            numbered = [{"id": claim.id, "claim": claim.text} for claim in claims[start:] + claims[:start]]
+            numbered = [
+                {"id": claim.id, "claim": claim.text} for claim in claims[start:] + claims[:start]
+            ]
             sampling = {"temperature": self.temperature, "seed": before + number + 1}
             if source is None:
-                return judge.ask("factfulness-verdicts", read, step="verdicts", options=sampling, claims=numbered)
-            return judge.ask("factfulness-grounded", read, step="grounded", options=sampling, claims=numbered, source=source)
+                return judge.ask(
+                    "factfulness-verdicts", read, step="verdicts", options=sampling, claims=numbered
+                )
+            return judge.ask(
+                "factfulness-grounded",
+                read,
+                step="grounded",
+                options=sampling,
+                claims=numbered,
+                source=source,
+            )
 
         voted = judge.gather(*(partial(ask, number) for number in range(self.n_runs)))
         return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
@@ -168,11 +225,15 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
     for number, item in enumerate(form.table(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
         if not isinstance(text, str) or not text.strip():
-            raise Unreadable(f'claim {number} is not a JSON object with a text under the key "claim"')
+            raise Unreadable(
+                f'claim {number} is not a JSON object with a text under the key "claim"'
+            )
         checkable = form.truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
-        claims.append(Claim(number, " ".join(text.split()), checkable))  # on one line, so that it cannot pass for several
+        claims.append(
+            Claim(number, " ".join(text.split()), checkable)
+        )  # on one line, so that it cannot pass for several
     return tuple(claims)
 
 
@@ -182,12 +243,16 @@ def read_verdicts(found: Object, ids: frozenset[int]) -> Mapping[int, Judgement[
     for item in form.table(found, "verdicts"):
         number = form.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
-            raise Unreadable(f"a verdict has no id, or one that is not one of {', '.join(map(str, sorted(ids)))}")
+            raise Unreadable(
+                f"a verdict has no id, or one that is not one of {', '.join(map(str, sorted(ids)))}"
+            )
         if int(number) in by_id:
             raise Unreadable(f"there are two verdicts with the id {int(number)}")
         by_id[int(number)] = verdicts.judgement(item, WORDS)
     if len(by_id) < len(ids):
-        raise Unreadable(f"there is no verdict with the id {', '.join(map(str, sorted(ids - set(by_id))))}")
+        raise Unreadable(
+            f"there is no verdict with the id {', '.join(map(str, sorted(ids - set(by_id))))}"
+        )
     return by_id
 
 
@@ -201,7 +266,11 @@ def _summary(judged: Sequence[VotedClaim]) -> str:
     words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
     parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
     bad = [voted for which, _ in words for voted in judged if voted.standing is which]
-    parts += [f'{it.standing.value}: "{clipped(it.claim)}"' + (f" ({clipped(it.reason)})" if it.reason else "") for it in bad[:NAMED]]
+    parts += [
+        f'{it.standing.value}: "{clipped(it.claim)}"'
+        + (f" ({clipped(it.reason)})" if it.reason else "")
+        for it in bad[:NAMED]
+    ]
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
@@ -210,13 +279,22 @@ def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str
 
     def details(*standings: Standing) -> list[dict[str, Any]]:
         among = [voted for voted in judged if voted.standing in standings]
-        return [{"claim": it.claim, "reason": it.reason, **({"tie": True} if it.standing is Standing.TIE else {})} for it in among]
+        return [
+            {
+                "claim": it.claim,
+                "reason": it.reason,
+                **({"tie": True} if it.standing is Standing.TIE else {}),
+            }
+            for it in among
+        ]
 
     return {
         "false_details": details(Standing.FALSE),
         "unknown_details": details(Standing.UNKNOWN, Standing.TIE),
         "non_checkable": [claim.text for claim in claims if not claim.checkable],
-        "unknown_ratio": sum(voted.standing is Standing.UNKNOWN for voted in judged) / len(judged) if judged else None,
+        "unknown_ratio": sum(voted.standing is Standing.UNKNOWN for voted in judged) / len(judged)
+        if judged
+        else None,
         "factual_density": len(judged) / len(claims) if claims else None,
         "votes": [
             {

@@ -8,7 +8,15 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factu
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Scoring, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms as verdicts
 
 CATEGORIES = {
@@ -45,7 +53,15 @@ class Factuality(Grader):
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        judgement = judge.ask("factuality", FORM, input=transcript.prompt, ideal=self.value, completion=transcript.output)
+        judgement = judge.ask(
+            "factuality",
+            FORM,
+            input=transcript.prompt,
+            ideal=self.value,
+            completion=transcript.output,
+        )
         name, meaning = CATEGORIES[judgement.verdict]
         reason = f"({judgement.verdict}) {judgement.reason or meaning}"
-        return Verdict(getattr(self.factuality, name), None, reason, {"category": judgement.verdict})
+        return Verdict(
+            getattr(self.factuality, name), None, reason, {"category": judgement.verdict}
+        )

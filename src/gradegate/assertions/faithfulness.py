@@ -18,18 +18,32 @@ class Faithfulness(FaithfulnessMetric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = retrieved(transcript)
-        groups = self.asked_together((*dict.fromkeys(sources.documents), *map(Image, sources.images)))
+        groups = self.asked_together(
+            (*dict.fromkeys(sources.documents), *map(Image, sources.images))
+        )
         spoken = ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
         claims, *truths_of = judge.gather(
-            partial(self.ask_claims, judge, spoken), *(partial(self.ask_truths, judge, group) for group in groups)
+            partial(self.ask_claims, judge, spoken),
+            *(partial(self.ask_truths, judge, group) for group in groups),
         )
-        held = self.ask_verdicts(judge, claims, tuple(truth for truths in truths_of for truth in truths))
-        findings = tuple(described(claim, judgement) for claim, judgement in held.pairs if judgement.verdict in self.bad)
+        held = self.ask_verdicts(
+            judge, claims, tuple(truth for truths in truths_of for truth in truths)
+        )
+        findings = tuple(
+            described(claim, judgement)
+            for claim, judgement in held.pairs
+            if judgement.verdict in self.bad
+        )
         total, truths = len(held.pairs), list(held.truths)
-        rows = [{"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason} for claim, judgement in held.pairs]
+        rows = [
+            {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason}
+            for claim, judgement in held.pairs
+        ]
         return Measured(
             self.share(held),
-            f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing",
+            f"{total - len(findings)} of {total} claims hold"
+            if total
+            else "the answer claims nothing",
             findings,
             evidence={"claims": rows, "truths": truths},
             steps=(f"truths: {truths}", *(f"claim: {row}" for row in rows)),

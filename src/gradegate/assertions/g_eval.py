@@ -10,7 +10,16 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.core.numbers import mean
@@ -35,10 +44,20 @@ class GEval(Grader):
         criteria = [self.value] if isinstance(self.value, str) else self.value
 
         def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
-            criterion, place = criteria[number], f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
-            told: dict[str, Any] = {"criteria": criterion, "maxScore": str(BEST), "input": transcript.prompt, "output": transcript.output}
+            criterion, place = (
+                criteria[number],
+                f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else "",
+            )
+            told: dict[str, Any] = {
+                "criteria": criterion,
+                "maxScore": str(BEST),
+                "input": transcript.prompt,
+                "output": transcript.output,
+            }
             try:
-                steps = judge.ask("g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion)
+                steps = judge.ask(
+                    "g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion
+                )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
                 judgement = judge.ask("g-eval", SCORE, step="evaluate", steps=listed, **told)
             except NoVerdict as e:

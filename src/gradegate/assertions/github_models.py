@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms as verdicts
 
 BUILT_IN: Mapping[str, str] = {
@@ -41,7 +50,11 @@ class GitHubString(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         answer, text = transcript.output.strip(), self.value
         low, part = answer.lower(), text.lower()
-        folded = {"contains": part in low, "starts_with": low.startswith(part), "ends_with": low.endswith(part)}
+        folded = {
+            "contains": part in low,
+            "starts_with": low.startswith(part),
+            "ends_with": low.endswith(part),
+        }
         fits = folded.get(self.match, answer == text)
         said = f"{'fits' if fits else 'does not fit'}: {self.match.replace('_', ' ')}"
         return Verdict(float(fits), fits, f'the answer {said} "{text}"')
@@ -69,10 +82,26 @@ class GitHubChoice(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         scores = {choice.choice: choice.score for choice in self.choices}
-        given = {"criteria": self.value, "choices": list(scores), "query": transcript.prompt, "expected": ""}
-        told = {name: judge.vars.get(name, value) for name, value in given.items()}  # the prompt is the test's own
-        judgement = judge.ask("github-models", verdicts.chosen("choice", tuple(scores)), completion=transcript.output, **told)
-        return Verdict(scores[judgement.verdict], None, judgement.reason or f"the grader chose {judgement.verdict!r}")
+        given = {
+            "criteria": self.value,
+            "choices": list(scores),
+            "query": transcript.prompt,
+            "expected": "",
+        }
+        told = {
+            name: judge.vars.get(name, value) for name, value in given.items()
+        }  # the prompt is the test's own
+        judgement = judge.ask(
+            "github-models",
+            verdicts.chosen("choice", tuple(scores)),
+            completion=transcript.output,
+            **told,
+        )
+        return Verdict(
+            scores[judgement.verdict],
+            None,
+            judgement.reason or f"the grader chose {judgement.verdict!r}",
+        )
 
 
 @assertion("github-models:built-in")
@@ -89,12 +118,18 @@ class GitHubBuiltIn(Grader):
     @classmethod
     def _known(cls, value: str) -> str:
         if value.removeprefix("github/") not in BUILT_IN or not value.startswith("github/"):
-            raise ValueError(f"`{value}` is not one of " + ", ".join(f"github/{name}" for name in BUILT_IN))
+            raise ValueError(
+                f"`{value}` is not one of " + ", ".join(f"github/{name}" for name in BUILT_IN)
+            )
         return value
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         compares = self.value.removeprefix("github/") in ("similarity", "groundedness")
-        return f"`uses: {self.value}` needs `expected` in the test data" if compares and not variables.get("expected") else ""
+        return (
+            f"`uses: {self.value}` needs `expected` in the test data"
+            if compares and not variables.get("expected")
+            else ""
+        )
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """0 for one star, 1 for five; passes from two stars, as in ``gh models eval``."""
@@ -107,4 +142,6 @@ class GitHubBuiltIn(Grader):
             expected=str(judge.vars.get("expected") or ""),
             completion=transcript.output,
         )
-        return Verdict(STARS[judgement.verdict], None, judgement.reason or f"{judgement.verdict} of 5 stars")
+        return Verdict(
+            STARS[judgement.verdict], None, judgement.reason or f"{judgement.verdict} of 5 stars"
+        )

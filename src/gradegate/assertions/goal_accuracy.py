@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_once, clipped, exchanges_of, script, shown
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_once,
+    clipped,
+    exchanges_of,
+    script,
+    shown,
+)
 from gradegate.assertions.metrics.tool_calls import with_calls
 from gradegate.core.conversation import Numbered
 from gradegate.core.numbers import exact
@@ -50,26 +58,45 @@ class GoalAccuracy(Metric):
         if self.value.strip():
             tasks = [_Task(self.value, tuple(turn for exchange in complete for turn in exchange))]
         else:
-            asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
+            asked = (
+                "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
+                for exchange in complete
+            )
             tasks = list(map(_Task, asked, complete))
-        judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
+        judge = replace(
+            judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)])
+        )
         steps = [*_PROMPTS] if self.way else ["goal"]
 
         def ask(question: tuple[_Task, str]) -> Judgement[float]:
             task, step = question
-            return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns))
+            return judge.ask(
+                _PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns)
+            )
 
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
-        means = [sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0)) / len(tasks) for step in steps]
+        means = [
+            sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0))
+            / len(tasks)
+            for step in steps
+        ]
         rows: list[dict[str, Any]] = [
-            {"turn": task.turns[-1].number, "of": step, "score": mark.verdict, "reason": mark.reason}
+            {
+                "turn": task.turns[-1].number,
+                "of": step,
+                "score": mark.verdict,
+                "reason": mark.reason,
+            }
             for (task, step), mark in marks.items()
         ]
         low = [row for row in rows if row["score"] < BEST]
         return Measured(
             sum(means, Fraction(0)) / len(means),
             ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
-            tuple(f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}" for it in low),
+            tuple(
+                f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}"
+                for it in low
+            ),
             evidence={"marks": rows},
             steps=tuple(map(str, rows)),
             turns=tuple(dict.fromkeys(it["turn"] for it in low)),

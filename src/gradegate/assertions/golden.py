@@ -14,7 +14,16 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field, field_validator
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.core.field_types import Flag, Number
 from gradegate.files.faults import WrongError, fault
 from gradegate.templating import lenient_json as jsonobjects
@@ -29,7 +38,9 @@ DEEPEST = 1_000  # elements of XML in one another
 class _Same(Grader):
     scoring = Scoring(1.0)
 
-    read: ClassVar[Callable[[str], Any]] = str  # what a text is; raises ValueError with what it is not
+    read: ClassVar[Callable[[str], Any]] = (
+        str  # what a text is; raises ValueError with what it is not
+    )
 
     value: str
     """The golden answer."""
@@ -49,7 +60,11 @@ class _Same(Grader):
             same = self.same(transcript.output)
         except ValueError as e:
             return Verdict(0.0, None, f"the answer {e}")
-        return Verdict(float(same), None, f"the answer {'equals' if same else 'differs from'} the golden answer")
+        return Verdict(
+            float(same),
+            None,
+            f"the answer {'equals' if same else 'differs from'} the golden answer",
+        )
 
 
 @assertion("exact_match")
@@ -60,7 +75,9 @@ class ExactMatch(_Same):
     strip_whitespace: Flag = False
 
     def same(self, text: str) -> bool:
-        answer, golden = (one.strip() if self.strip_whitespace else one for one in (text, self.value))
+        answer, golden = (
+            one.strip() if self.strip_whitespace else one for one in (text, self.value)
+        )
         return answer == golden if self.case_sensitive else answer.casefold() == golden.casefold()
 
 
@@ -84,7 +101,9 @@ class NumericMatch(_Same):
     def same(self, text: str) -> bool:
         """The larger of both tolerances counts; exact arithmetic."""
         golden = _number(self.value)
-        allowed = max(Fraction(str(self.tolerance)), Fraction(str(self.relative_tolerance)) * abs(golden))
+        allowed = max(
+            Fraction(str(self.tolerance)), Fraction(str(self.relative_tolerance)) * abs(golden)
+        )
         return abs(_number(text) - golden) <= allowed
 
 
@@ -109,7 +128,11 @@ class JsonEqual(_Same):
 
     def _equal(self, value: Any, golden: Any) -> bool:
         if isinstance(golden, dict) and isinstance(value, dict):
-            keys = golden.keys() <= value.keys() if self.ignore_extra_keys else golden.keys() == value.keys()
+            keys = (
+                golden.keys() <= value.keys()
+                if self.ignore_extra_keys
+                else golden.keys() == value.keys()
+            )
             return keys and all(self._equal(value[key], item) for key, item in golden.items())
         if isinstance(golden, list) and isinstance(value, list):
             return len(value) == len(golden) and self._items(value, golden)
@@ -122,9 +145,13 @@ class JsonEqual(_Same):
             return Counter(map(_unordered, values)) == Counter(map(_unordered, golden))
         left = list(values)
         if len(left) > MOST:
-            raise NoVerdict(f"lists of more than {MOST:,} items cannot be compared with `ignore_order` and `ignore_extra_keys`")
+            raise NoVerdict(
+                f"lists of more than {MOST:,} items cannot be compared with `ignore_order` and `ignore_extra_keys`"
+            )
         for item in golden:
-            match = next((n for n, candidate in enumerate(left) if self._equal(candidate, item)), None)
+            match = next(
+                (n for n, candidate in enumerate(left) if self._equal(candidate, item)), None
+            )
             if match is None:
                 return False
             left.pop(match)

@@ -23,7 +23,11 @@ class Hallucination(Metric):
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        return "" if self.value or variables.get("context") else "there is no context; give it as `value` or a variable"
+        return (
+            ""
+            if self.value or variables.get("context")
+            else "there is no context; give it as `value` or a variable"
+        )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
@@ -31,5 +35,16 @@ class Hallucination(Metric):
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
         form = verdicts.listed(count=len(contexts))
-        judgements = judge.ask("hallucination", form, step="verdicts", output=transcript.output, contexts=list(contexts))
-        return share_of_yes(enumerate(judgements, 1), "text", "the answer agrees with {} of {} texts", "text {text} is contradicted")
+        judgements = judge.ask(
+            "hallucination",
+            form,
+            step="verdicts",
+            output=transcript.output,
+            contexts=list(contexts),
+        )
+        return share_of_yes(
+            enumerate(judgements, 1),
+            "text",
+            "the answer agrees with {} of {} texts",
+            "text {text} is contradicted",
+        )

@@ -13,7 +13,15 @@ from pydantic import field_validator
 
 from gradegate.assertions.grading import code_result as program_objects
 from gradegate.assertions.grading.code_result import situation
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.structs import replace
 from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_assertion
 
@@ -28,7 +36,9 @@ class JavaScript(Grader):
     value: Any
     """A snippet: an expression or the body of a function, or `file://check.js`."""
     config: Mapping[str, Any] = field(default_factory=dict)  # `context.config`
-    test: Mapping[str, Any] = field(default_factory=dict)  # `context.test`, where the code looks at it
+    test: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # `context.test`, where the code looks at it
 
     @field_validator("value")
     @classmethod
@@ -43,10 +53,14 @@ class JavaScript(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
-        told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+        told = (
+            situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+        )
         try:
             found = of_assertion(self.value).call(transcript.answer, told)
-            verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
+            verdict = program_objects.verdict(
+                found.value, f"it gives {found.type}: add `return`, or compare with it"
+            )
         except (Fault, NoVerdict) as e:
             return program_objects.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:

@@ -9,7 +9,15 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.errors import ConfigError
 from gradegate.files import documents as document
 from gradegate.files.faults import fault
@@ -56,7 +64,9 @@ class IsJson(_WithSchema):
         except (ValueError, RecursionError) as e:
             return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
         problem = self._problem(value)
-        return Verdict(float(not problem), not problem, problem or "the answer is JSON that fits the schema")
+        return Verdict(
+            float(not problem), not problem, problem or "the answer is JSON that fits the schema"
+        )
 
 
 @assertion("contains-json")
@@ -67,7 +77,9 @@ class ContainsJson(_WithSchema):
         problem = "the answer contains no JSON object"
         for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
             if tried > MOST:
-                raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer fits the schema")
+                raise NoVerdict(
+                    f"none of the first {MOST:,} JSON objects of the answer fits the schema"
+                )
             problem = self._problem(item.value)
             if not problem:
                 return Verdict(1.0, True, "the answer contains JSON that fits the schema")

@@ -8,7 +8,15 @@ from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_each, numbered, of_rows, script, with_marks
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_each,
+    numbered,
+    of_rows,
+    script,
+    with_marks,
+)
 from gradegate.core.conversation import Turn
 from gradegate.structs import replace
 
@@ -27,7 +35,12 @@ class KnowledgeRetention(Metric):
         turns = numbered(transcript)
         spoken = [number for number, turn in turns if turn.role == "user"]
         told = ask_each(
-            judge, "retention-facts", _FACTS, spoken, lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)}, "facts"
+            judge,
+            "retention-facts",
+            _FACTS,
+            spoken,
+            lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)},
+            "facts",
         )
         questions: dict[int, _Question] = {}
         known: list[str] = []
@@ -37,14 +50,28 @@ class KnowledgeRetention(Metric):
             elif known:
                 questions[number] = (tuple(dict.fromkeys(known)), turn)
         judgements = ask_each(
-            judge, "retention-verdict", _VERDICT, questions.values(), lambda asked: {"facts": list(asked[0]), **_message(asked[1])}
+            judge,
+            "retention-verdict",
+            _VERDICT,
+            questions.values(),
+            lambda asked: {"facts": list(asked[0]), **_message(asked[1])},
         )
         pairs = ((number, judgements[asked]) for number, asked in questions.items())
-        rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
-        faults, none = {"yes": "turn {turn} forgets what the user said"}, (1, "the user said nothing that could be forgotten")
+        rows = [
+            {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason}
+            for number, judgement in pairs
+        ]
+        faults, none = (
+            {"yes": "turn {turn} forgets what the user said"},
+            (1, "the user said nothing that could be forgotten"),
+        )
         measured = of_rows(rows, "{} of {} answers forget nothing", faults, key="forgot", none=none)
         facts = {str(number): list(facts) for number, facts in told.items()}
-        return replace(measured, evidence={**measured.evidence, "facts": facts}, steps=(*map(str, told.items()), *measured.steps))
+        return replace(
+            measured,
+            evidence={**measured.evidence, "facts": facts},
+            steps=(*map(str, told.items()), *measured.steps),
+        )
 
 
 def _message(turn: Turn) -> dict[str, Any]:

@@ -8,7 +8,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+    options,
+)
 from gradegate.core.numbers import reached
 
 
@@ -28,7 +38,10 @@ class Latency(_Limited):
         if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed, reason = reached(self.threshold, taken), f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
+        passed, reason = (
+            reached(self.threshold, taken),
+            f"the answer took {taken:.0f} ms of {self.threshold:g} ms",
+        )
         return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
 
 
@@ -39,6 +52,13 @@ class Cost(_Limited):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         cost = transcript.usage.known_cost
         if cost is None or not transcript.usage.calls:
-            raise NoVerdict("the price of this answer is not known; set `cost` or `inputCost` and `outputCost`")
+            raise NoVerdict(
+                "the price of this answer is not known; set `cost` or `inputCost` and `outputCost`"
+            )
         passed = reached(self.threshold, cost)
-        return Verdict(float(passed), passed, f"the answer cost ${cost:.6f} of ${self.threshold:g}", {"usd": cost})
+        return Verdict(
+            float(passed),
+            passed,
+            f"the answer cost ${cost:.6f} of ${self.threshold:g}",
+            {"usd": cost},
+        )

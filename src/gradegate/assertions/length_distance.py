@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.core.field_types import Bounds, beyond
 
 MOST = 2_000_000  # numbers that a distance may take: a second
@@ -34,7 +43,9 @@ class WordCount(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         count = len(transcript.output.split())
         limit = beyond(count, self.value.min, self.value.max)
-        return Verdict(float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count})
+        return Verdict(
+            float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count}
+        )
 
 
 @assertion("levenshtein")
@@ -52,7 +63,11 @@ class Levenshtein(Grader):
         most = int(self.threshold)
         distance = _distance(transcript.output, self.value, most)
         passed, said = distance <= most, f"{distance}" if distance <= most else f"more than {most}"
-        return Verdict(float(passed), passed, f"the distance is {said}, and at most {self.threshold:g} is asked for")
+        return Verdict(
+            float(passed),
+            passed,
+            f"the distance is {said}, and at most {self.threshold:g} is asked for",
+        )
 
 
 def _distance(first: str, second: str, most: int) -> int:

@@ -8,7 +8,17 @@ A reply without ``pass``, which passes there, is not a verdict here (with a thre
 import json
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Scoring, Transcript, Unreadable, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Unreadable,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import shape
@@ -27,13 +37,24 @@ class LlmRubric(Grader):
 
     value: Any = ""
     """The rubric, in plain words."""
-    threshold: float | None = None  # compared by the gate; here it makes a score without ``pass`` readable
+    threshold: float | None = (
+        None  # compared by the gate; here it makes a score without ``pass`` readable
+    )
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score as the grader gives it, else 1 or 0; not clamped."""
-        rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-        return judge.ask("llm-rubric", Form(SCHEMA, self.read, object_only=True), output=transcript.output, rubric=rubric)
+        rubric = (
+            self.value
+            if isinstance(self.value, str)
+            else json.dumps(self.value, ensure_ascii=False)
+        )
+        return judge.ask(
+            "llm-rubric",
+            Form(SCHEMA, self.read, object_only=True),
+            output=transcript.output,
+            rubric=rubric,
+        )
 
     def read(self, item: Object) -> Verdict:
         """What ``{"reason", "pass", "score"}`` says. Raises Unreadable."""
@@ -48,4 +69,6 @@ class LlmRubric(Grader):
         if passed is None:
             raise Unreadable("`pass` is neither true nor false")
         evidence = {"score as it was given": unread} if unread else {}
-        return Verdict(float(passed) if score is None else score, passed, reason, evidence, unread=unread)
+        return Verdict(
+            float(passed) if score is None else score, passed, reason, evidence, unread=unread
+        )

@@ -11,7 +11,15 @@ from xml.parsers import expat
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.core.field_types import parted
 from gradegate.files.faults import WrongError, fault
 from gradegate.templating import regex as patterns
@@ -78,7 +86,9 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if internal:
-            raise WrongError("it declares its own entities or elements, which gradegate does not read")
+            raise WrongError(
+                "it declares its own entities or elements, which gradegate does not read"
+            )
 
 
 @options
@@ -119,15 +129,25 @@ class ContainsXml(_OfXml):
                 position = match.end()
                 continue
             found, missing = True, {".".join(path) for path in reader.missing}
-            position = match.start() + max(len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2)
+            position = match.start() + max(
+                len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2
+            )
             if not missing:
                 break
-        return _found([path.split(".") for path in missing]) if found else Verdict(0.0, False, "the answer contains no XML")
+        return (
+            _found([path.split(".") for path in missing])
+            if found
+            else Verdict(0.0, False, "the answer contains no XML")
+        )
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:
     names = ", ".join(sorted(".".join(path) for path in missing))
-    return Verdict(float(not names), not names, f"missing elements: {names}" if names else "the XML is well-formed")
+    return Verdict(
+        float(not names),
+        not names,
+        f"missing elements: {names}" if names else "the XML is well-formed",
+    )
 
 
 _TAGS = "html head body div span p a img h[1-6] ul ol li table tr td th form input button script style link meta br hr".split()
@@ -149,8 +169,16 @@ class ContainsHtml(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0: two signs of HTML are enough, such as a known tag, or an opening and a closing one."""
         try:
-            signs = sum(weight for pattern, weight in _SIGNS if patterns.search(pattern, transcript.output))
-            signs += patterns.search(_OPENING, transcript.output) + patterns.search(_CLOSING, transcript.output)
+            signs = sum(
+                weight for pattern, weight in _SIGNS if patterns.search(pattern, transcript.output)
+            )
+            signs += patterns.search(_OPENING, transcript.output) + patterns.search(
+                _CLOSING, transcript.output
+            )
         except ValueError as e:
             raise NoVerdict(f"HTML cannot be looked for in the answer: {e}") from e
-        return Verdict(float(signs >= 2), signs >= 2, f"the answer has {signs} signs of HTML, and two are enough")
+        return Verdict(
+            float(signs >= 2),
+            signs >= 2,
+            f"the answer has {signs} signs of HTML, and two are enough",
+        )

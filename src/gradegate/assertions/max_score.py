@@ -11,7 +11,16 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from gradegate.assertions.grading.evaluator import Grade, Grader, Judge, NoVerdict, Transcript, Verdict, assertion, verdicts_on
+from gradegate.assertions.grading.evaluator import (
+    Grade,
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    assertion,
+    verdicts_on,
+)
 from gradegate.core.field_types import Number
 from gradegate.core.numbers import exact, reached, weighted_mean
 
@@ -27,13 +36,19 @@ class Method:
     def score(self, grades: Sequence[Grade]) -> Fraction:
         """Weighted mean or weighted sum, exact. Raises NoVerdict when a score is missing or nothing has weight."""
         weighed = [(grade, self.weights.get(grade.assertion.type, 1.0)) for grade in grades]
-        weighed = [(grade, weight) for grade, weight in weighed if weight and not grade.assertion.is_set]
+        weighed = [
+            (grade, weight) for grade, weight in weighed if weight and not grade.assertion.is_set
+        ]
         total = sum(weight for _, weight in weighed)
         if not total:
-            raise NoVerdict("there is no other assertion with a weight, so there are no scores to compare")
+            raise NoVerdict(
+                "there is no other assertion with a weight, so there are no scores to compare"
+            )
         for grade, _ in weighed:
             if grade.score is None:
-                raise NoVerdict(f"an output has no score for `{grade.assertion.type}`: {grade.reason}")
+                raise NoVerdict(
+                    f"an output has no score for `{grade.assertion.type}`: {grade.reason}"
+                )
         pairs = [(grade.score or 0.0, weight) for grade, weight in weighed]
         average = weighted_mean(pairs)
         return average * exact(total) if self.method == "sum" else average
@@ -48,11 +63,17 @@ class MaxScore(Grader):
     value: Method = Method()
     """How scores become one: `{method: average or sum, weights: {TYPE: N}, threshold: N}`."""
 
-    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
         scores, limit = [self.value.score(of_output) for of_output in grades], self.value.threshold
         best = scores.index(max(scores))
         if limit is not None and not reached(scores[best], limit):
             best = -1
         reason = f"{self.value.method} of the outputs: {', '.join(f'{float(score):.4g}' for score in scores)}"
-        reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
+        reason += (
+            f"; none reaches {limit:g}"
+            if best < 0
+            else f"; output {best} is the best, counted from 0"
+        )
         return verdicts_on(len(scores), best, reason, {"scores": list(map(float, scores))})

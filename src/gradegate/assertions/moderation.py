@@ -8,7 +8,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Transcript,
+    Verdict,
+    assertion,
+)
 
 
 @assertion("moderation")

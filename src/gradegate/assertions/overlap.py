@@ -13,7 +13,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, Scoring, Transcript, Verdict, Written, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+    options,
+)
 from gradegate.core.field_types import listed
 
 ORDERS = (1, 2, 3, 4)
@@ -53,7 +62,9 @@ def bleu(answer: str, references: Sequence[str]) -> float:
         if own:
             hits = max((own & grams(other, order)).total() for other in others)
             logs.append(math.log(hits / own.total() or _SMALL))
-    nearest = min((len(other) for other in others), key=lambda length: (abs(length - len(words)), length))
+    nearest = min(
+        (len(other) for other in others), key=lambda length: (abs(length - len(words)), length)
+    )
     penalty = 1.0 if len(words) > nearest else math.exp(1 - nearest / len(words))
     return penalty * math.exp(sum(logs) / len(logs))
 
@@ -64,9 +75,15 @@ def gleu(answer: str, references: Sequence[str]) -> float:
     def share(words: Sequence[str], other: Sequence[str]) -> float:
         own, their = ([grams(text, order) for order in ORDERS] for text in (words, other))
         most = max(sum(gram.total() for gram in own), sum(gram.total() for gram in their))
-        return 1.0 if words == other else sum((a & b).total() for a, b in zip(own, their, strict=True)) / most
+        return (
+            1.0
+            if words == other
+            else sum((a & b).total() for a, b in zip(own, their, strict=True)) / most
+        )
 
-    parts, *others = ([word.rstrip(".") for word in text.lower().split()] for text in (answer, *references))
+    parts, *others = (
+        [word.rstrip(".") for word in text.lower().split()] for text in (answer, *references)
+    )
     return max(share(parts, other if any(other) else []) for other in others) if any(parts) else 0.0
 
 
@@ -94,7 +111,9 @@ def tokens(text: str) -> list[str]:
     parted = f" {parted} "
     for pattern, apart in _ENDINGS:
         parted = pattern.sub(apart, parted)
-    return _JOINED.sub(lambda match: " " + " ".join(filter(None, match.groups())) + " ", parted).split()
+    return _JOINED.sub(
+        lambda match: " " + " ".join(filter(None, match.groups())) + " ", parted
+    ).split()
 
 
 @options

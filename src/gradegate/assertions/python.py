@@ -10,7 +10,15 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from gradegate.assertions.grading.code_result import SCORING, broken, script_verdict, situation
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import Program
 

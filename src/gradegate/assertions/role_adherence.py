@@ -9,7 +9,13 @@ from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, share_of_yes, shown
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    numbered,
+    share_of_yes,
+    shown,
+)
 
 
 @assertion("role-adherence")
@@ -21,7 +27,11 @@ class RoleAdherence(Metric):
     chatbot_role: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        return "" if self._role(variables) else "there is no role; give it as `value` or as the variable `chatbot_role`"
+        return (
+            ""
+            if self._role(variables)
+            else "there is no role; give it as `value` or as the variable `chatbot_role`"
+        )
 
     def _role(self, variables: Mapping[str, Any]) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
@@ -29,7 +39,15 @@ class RoleAdherence(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)
         spoken = [number for number, turn in turns if turn.role == "assistant"]
-        told = {"role": self._role(transcript.vars), "count": len(spoken), **shown("conversation", turns)}
-        judgements = judge.ask("role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told)
+        told = {
+            "role": self._role(transcript.vars),
+            "count": len(spoken),
+            **shown("conversation", turns),
+        }
+        judgements = judge.ask(
+            "role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told
+        )
         pairs = zip(spoken, judgements, strict=True)
-        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role")
+        return share_of_yes(
+            pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role"
+        )

@@ -5,7 +5,17 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/m
 
 from collections.abc import Sequence
 
-from gradegate.assertions.grading.evaluator import Asks, Grade, Grader, Judge, Transcript, Unreadable, Verdict, assertion, verdicts_on
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grade,
+    Grader,
+    Judge,
+    Transcript,
+    Unreadable,
+    Verdict,
+    assertion,
+    verdicts_on,
+)
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
@@ -26,9 +36,13 @@ class SelectBest(Grader):
     """The criteria by which the best is picked, in plain words."""
     language: str = ""
 
-    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
         outputs = [transcript.output for transcript in transcripts]
-        chosen = judge.ask("select-best", index_form(len(outputs)), criteria=self.value, outputs=outputs)
+        chosen = judge.ask(
+            "select-best", index_form(len(outputs)), criteria=self.value, outputs=outputs
+        )
         best, said = chosen.verdict, f": {chosen.reason}" if chosen.reason else ""
         reason = f"output {best} of {len(outputs)}, counted from 0, was chosen{said}"
         return verdicts_on(len(outputs), best, reason, {"chosen": best})
@@ -40,8 +54,16 @@ def index_form(count: int) -> Form[Judgement[int]]:
     def read(item: Object) -> Judgement[int]:
         written = form.entry(item, "index")
         index = form.number(written)
-        if index is None or index not in range(count) or (isinstance(written, str) and not written.strip().isdigit()):
+        if (
+            index is None
+            or index not in range(count)
+            or (isinstance(written, str) and not written.strip().isdigit())
+        ):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
         return Judgement(int(index), form.words(item.get("reason")))
 
-    return Form(shape(reason=TEXT, index={"type": "integer"}), read, LastLine("index", LABELS, tuple(map(str, range(count)))))
+    return Form(
+        shape(reason=TEXT, index={"type": "integer"}),
+        read,
+        LastLine("index", LABELS, tuple(map(str, range(count)))),
+    )

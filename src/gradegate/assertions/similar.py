@@ -9,7 +9,16 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.assertions.metrics import vectors
 from gradegate.core.field_types import Number
 from gradegate.core.numbers import EPSILON, reached
@@ -39,7 +48,10 @@ class Similar(Grader):
         limit = DEFAULT if self.threshold is None else self.threshold
         if judge.models["embedding"].vectors:
             output, *others = judge.embed([transcript.output, *values])
-            compared = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
+            compared = [
+                (type(self).measure(output, other), text)
+                for other, text in zip(others, values, strict=True)
+            ]
         else:
             compared = [(judge.compare(text, transcript.output), text) for text in values]
         nearest = max(compared, key=lambda item: self._score(item[0]))
@@ -49,12 +61,16 @@ class Similar(Grader):
         reverse = self._verdict(nearest, not reached(*pair, self.scoring.tolerance), len(values))
         return self._verdict(chosen, self._near(chosen[0], limit), len(values), reverse)
 
-    def _verdict(self, comparison: tuple[float, str], near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
+    def _verdict(
+        self, comparison: tuple[float, str], near: bool, count: int, reverse: Verdict | None = None
+    ) -> Verdict:
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
         name = f"{type(self).measure.__name__} {'distance' if self.scoring.most else 'similarity'}"
         evidence: dict[str, Any] = {"compared with": text, name: measured}
-        return Verdict(self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse)
+        return Verdict(
+            self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse
+        )
 
     def _score(self, measured: float) -> float:
         return 1 / (1 + measured) if self.scoring.most else measured

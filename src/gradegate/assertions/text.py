@@ -9,7 +9,15 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.templating import regex as patterns
 from gradegate.templating.template import show
 
@@ -31,8 +39,14 @@ class Equals(Grader):
                 return Verdict(0.0, False, "the answer is not JSON")
         else:
             same = transcript.output == show(self.value)
-        expected = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-        return Verdict(float(same), same, f'the answer {"equals" if same else "does not equal"} "{expected}"')
+        expected = (
+            self.value
+            if isinstance(self.value, str)
+            else json.dumps(self.value, ensure_ascii=False)
+        )
+        return Verdict(
+            float(same), same, f'the answer {"equals" if same else "does not equal"} "{expected}"'
+        )
 
 
 @assertion("starts-with")
@@ -51,7 +65,11 @@ class StartsWith(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         starts = transcript.output.startswith(self.value)
-        return Verdict(float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"')
+        return Verdict(
+            float(starts),
+            starts,
+            f'the answer {"starts" if starts else "does not start"} with "{self.value}"',
+        )
 
 
 @assertion("regex")
@@ -71,5 +89,11 @@ class Regex(Grader):
         try:
             matches = patterns.search(self.value, transcript.output, javascript=True)
         except ValueError as e:
-            raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
-        return Verdict(float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/")
+            raise NoVerdict(
+                f"the regular expression cannot be used on the answer: {e}; simplify it"
+            ) from e
+        return Verdict(
+            float(matches),
+            matches,
+            f"the answer {'matches' if matches else 'does not match'} /{self.value}/",
+        )

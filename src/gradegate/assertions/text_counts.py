@@ -8,7 +8,16 @@ from typing import Self
 
 from pydantic import field_validator, model_validator
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.core.field_types import Count, Flag, beyond
 from gradegate.templating import regex as patterns
 
@@ -26,7 +35,11 @@ class _Counted(Grader):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.min_count is not None and self.max_count is not None and self.min_count > self.max_count:
+        if (
+            self.min_count is not None
+            and self.max_count is not None
+            and self.min_count > self.max_count
+        ):
             raise ValueError("`min_count` is above `max_count`")
         return self
 
@@ -38,7 +51,9 @@ class _Counted(Grader):
         try:
             count = self.count(transcript.output)
         except ValueError as e:
-            raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
+            raise NoVerdict(
+                f"the regular expression cannot be used on the answer: {e}; simplify it"
+            ) from e
         limit = beyond(count, self.min_count, self.max_count)
         return Verdict(float(not limit), None, f"the count is {count}{limit}", {"count": count})
 
@@ -116,7 +131,10 @@ class ParagraphCount(_Counted):
     def count(self, text: str) -> int:
         sentences, words = self.min_sentences_in_paragraph, self.min_words_in_paragraph
         blocks = [block for block in _BLANK_LINE.split(text) if block.strip()]
-        return sum(_sentences(block, 1) >= sentences and len(_WORD.findall(block)) >= words for block in blocks)
+        return sum(
+            _sentences(block, 1) >= sentences and len(_WORD.findall(block)) >= words
+            for block in blocks
+        )
 
 
 def _sentences(text: str, words: int) -> int:

@@ -10,7 +10,15 @@ from datetime import date, datetime, time
 from typing import ClassVar
 from xml.etree import ElementTree as ET
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, Scoring, Transcript, Verdict, assertion, options
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    Scoring,
+    Transcript,
+    Verdict,
+    assertion,
+    options,
+)
 from gradegate.core.field_types import Flag
 from gradegate.files.faults import fault
 
@@ -36,7 +44,11 @@ class IsBoolean(_Kind):
     """The answer is true or false, in any case."""
 
     def fault(self, text: str) -> str:
-        return "" if text.strip().lower() in ("true", "false") else "the answer is neither true nor false"
+        return (
+            ""
+            if text.strip().lower() in ("true", "false")
+            else "the answer is neither true nor false"
+        )
 
 
 @assertion("is_numeric")
@@ -58,7 +70,11 @@ class IsString(_Kind):
     def fault(self, text: str) -> str:
         if not text:
             return "" if self.allow_empty else "the answer is empty"
-        return "" if text.strip() or self.allow_whitespace_only else "the answer is nothing but white space"
+        return (
+            ""
+            if text.strip() or self.allow_whitespace_only
+            else "the answer is nothing but white space"
+        )
 
 
 @assertion("is_date")
@@ -79,7 +95,11 @@ class IsDate(_Kind):
             return "the answer is not a date"
         if self.require_datetime and not timed:
             return "the answer is a date without a time"
-        return "the answer names no time zone" if self.require_timezone and moment.tzinfo is None else ""
+        return (
+            "the answer names no time zone"
+            if self.require_timezone and moment.tzinfo is None
+            else ""
+        )
 
     def _moment(self, text: str) -> tuple[datetime | None, bool]:
         """What a text says, and whether with a time of day."""

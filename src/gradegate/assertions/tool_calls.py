@@ -13,7 +13,17 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Judge, NoVerdict, Scoring, Transcript, Verdict, Written, assertion
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    Judge,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    Written,
+    assertion,
+)
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.core.field_types import parted, stripped
 from gradegate.files import documents as document
@@ -42,7 +52,12 @@ class IsValidToolCall(Grader):
             return Verdict(0.0, False, "the answer calls no tool")
         faults = _faults(called, known)
         names = ", ".join(named(call)[0] for call in called)
-        return Verdict(float(not faults), not faults, "; ".join(faults) or f"valid calls: {names}", {"calls": [*called]})
+        return Verdict(
+            float(not faults),
+            not faults,
+            "; ".join(faults) or f"valid calls: {names}",
+            {"calls": [*called]},
+        )
 
 
 def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]:
@@ -61,17 +76,28 @@ def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]
             faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
-        breaches = schemas.breaches({name: document.to_json(known[name]) for name in names}, checked)
+        breaches = schemas.breaches(
+            {name: document.to_json(known[name]) for name in names}, checked
+        )
     except ValueError as e:
         shown = "`, `".join(islice(names, MOST))
-        raise NoVerdict(f"the arguments of `{shown}` cannot be checked against the schema: {e}") from e
+        raise NoVerdict(
+            f"the arguments of `{shown}` cannot be checked against the schema: {e}"
+        ) from e
     faults += [
-        f"the arguments of `{name}` do not fit its schema: {breach}" for (name, _), breach in zip(checked, breaches, strict=True) if breach
+        f"the arguments of `{name}` do not fit its schema: {breach}"
+        for (name, _), breach in zip(checked, breaches, strict=True)
+        if breach
     ]
     return faults
 
 
-_Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(parted), Field(min_length=1)]
+_Names = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    BeforeValidator(stripped),
+    BeforeValidator(parted),
+    Field(min_length=1),
+]
 
 
 @assertion("tool-call-f1")
@@ -90,7 +116,9 @@ class ToolCallF1(Grader):
         wanted = set(self.value)
         hits = len(wanted & called)
         score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
-        reason = f"called {', '.join(sorted(called)) or 'nothing'}, expected {', '.join(sorted(wanted))}"
+        reason = (
+            f"called {', '.join(sorted(called)) or 'nothing'}, expected {', '.join(sorted(wanted))}"
+        )
         return Verdict(score, None, reason, {"called": sorted(called), "expected": sorted(wanted)})
 
 
@@ -101,7 +129,11 @@ def _in_text(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, list):
-        yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
+        yield from (
+            item["name"]
+            for item in whole
+            if isinstance(item, Mapping) and isinstance(item.get("name"), str)
+        )
     for value, start, end in jsonobjects.find(text):
         before, after = start - 1, end  # of what is beside it on its lines
         while before >= 0 and text[before] in " \t\r[,":
@@ -115,7 +147,12 @@ def _in_text(text: str) -> Iterator[str]:
 def _named_in(value: JsonObject) -> Iterator[str]:
     inner = value.get("function", value.get("functionCall"))
     if isinstance(value.get("tool_calls"), list):
-        yield from (name for item in value["tool_calls"] if isinstance(item, Mapping) for name in _named_in(item))
+        yield from (
+            name
+            for item in value["tool_calls"]
+            if isinstance(item, Mapping)
+            for name in _named_in(item)
+        )
     elif isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
         yield inner["name"]
     elif value.get("type") in ("tool_use", "function_call") and isinstance(value.get("name"), str):
@@ -143,7 +180,11 @@ class ToolCorrectness(Grader):
         called = [tool(named(call)[0], transcript) for call in told]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         if self.should_exact_match:
-            score = float(called == self.value if self.should_consider_ordering else sorted(called) == sorted(self.value))
+            score = float(
+                called == self.value
+                if self.should_consider_ordering
+                else sorted(called) == sorted(self.value)
+            )
         elif self.should_consider_ordering:
             score = _common(called, self.value) / len(self.value)
         else:

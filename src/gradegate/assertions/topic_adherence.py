@@ -16,13 +16,24 @@ from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_each, exchanges_of, of_rows, shown, texts_of
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_each,
+    exchanges_of,
+    of_rows,
+    shown,
+    texts_of,
+)
 from gradegate.core.conversation import Exchange
 from gradegate.core.field_types import listed, stripped
 from gradegate.structs import replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
-_WRONG = {"withheld": '"{question}" is on topic and was not answered', "strayed": '"{question}" is off topic and was answered'}
+_WRONG = {
+    "withheld": '"{question}" is on topic and was not answered',
+    "strayed": '"{question}" is off topic and was answered',
+}
 # What each mode counts for, and among which.
 _MODES = {
     "accuracy": (("helped", "declined"), WORDS),
@@ -32,14 +43,18 @@ _MODES = {
 }
 _QUESTIONS = verdicts.texts("questions")
 _VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
-_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)]
+_Topics = Annotated[
+    list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)
+]
 
 
 @assertion("topic-adherence")
 class TopicAdherence(Metric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"), each=("questions", "verdicts"))
+    asks = replace(
+        Metric.asks, steps=("questions", "verdicts", "reason"), each=("questions", "verdicts")
+    )
 
     value: _Topics = Field(default_factory=list)
     """The topics: a text or a list; without it the variable `relevant_topics`."""
@@ -51,22 +66,33 @@ class TopicAdherence(Metric):
         return "" if self._topics(variables) else missing
 
     def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(self.value or self.relevant_topics) or texts_of(variables, "relevant_topics", "reference_topics")
+        return tuple(self.value or self.relevant_topics) or texts_of(
+            variables, "relevant_topics", "reference_topics"
+        )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         topics = self._topics(transcript.vars)
 
         def of_user(exchange: Exchange) -> dict[str, Any]:
-            return shown("exchange", [numbered for numbered in exchange if numbered.turn.role == "user"])
+            return shown(
+                "exchange", [numbered for numbered in exchange if numbered.turn.role == "user"]
+            )
 
         def of_both(asked: tuple[Exchange, str]) -> dict[str, Any]:
             return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
 
-        found = ask_each(judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions")
+        found = ask_each(
+            judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions"
+        )
         asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
         judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
         rows: list[dict[str, Any]] = [
-            {"turn": exchange[-1].number, "question": text, "verdict": it.verdict, "reason": it.reason}
+            {
+                "turn": exchange[-1].number,
+                "question": text,
+                "verdict": it.verdict,
+                "reason": it.reason,
+            }
             for (exchange, text), it in ((one, judgements[one]) for one in asked)
         ]
         counts = Counter(row["verdict"] for row in rows)

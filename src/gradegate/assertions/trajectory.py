@@ -7,9 +7,24 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
-from gradegate.assertions.grading.evaluator import Grader, Judge, NoVerdict, Transcript, Verdict, assertion
+from gradegate.assertions.grading.evaluator import (
+    Grader,
+    Judge,
+    NoVerdict,
+    Transcript,
+    Verdict,
+    assertion,
+)
 from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
 from gradegate.core.field_types import Bounds, Count, beyond, listed
 from gradegate.structs import replace
@@ -19,7 +34,9 @@ def _kinds(value: Any) -> Any:
     value = listed(value)
     strange = [item for item in value if item not in KINDS] if isinstance(value, list) else []
     if strange:
-        raise ValueError(f"steps of the type {strange[0]!r} are not among tool calls; there are {' and '.join(KINDS)}")
+        raise ValueError(
+            f"steps of the type {strange[0]!r} are not among tool calls; there are {' and '.join(KINDS)}"
+        )
     return value
 
 
@@ -52,12 +69,20 @@ class _Counted(_Tool):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.max is not None and self.min > self.max:
-            raise ValueError("`min` is above `max`" if "min" in self.model_fields_set else "add `min: 0`: it is 1 without")
+            raise ValueError(
+                "`min` is above `max`"
+                if "min" in self.model_fields_set
+                else "add `min: 0`: it is 1 without"
+            )
         return self
 
 
-_Wanted = Annotated[_Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)]
-_Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)]
+_Wanted = Annotated[
+    _Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)
+]
+_Texts = Annotated[
+    list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)
+]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
     Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
@@ -66,7 +91,12 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
     evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(float(passed), passed, f"{reason}; called: {', '.join(map(str, called)) or 'none'}", evidence)
+    return Verdict(
+        float(passed),
+        passed,
+        f"{reason}; called: {', '.join(map(str, called)) or 'none'}",
+        evidence,
+    )
 
 
 @assertion("trajectory:tool-used")
@@ -82,13 +112,25 @@ class ToolUsed(Grader):
         if isinstance(wanted, _Counted):
             count = sum(wanted.fits(step) for step in called)
             fits_count = count >= wanted.min and (wanted.max is None or count <= wanted.max)
-            bounds = f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
-            return _verdict(fits_count, f"{wanted.label} was called {count} times, but {bounds} are required", called)
+            bounds = (
+                f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
+            )
+            return _verdict(
+                fits_count,
+                f"{wanted.label} was called {count} times, but {bounds} are required",
+                called,
+            )
         names = {name.lower() for step in called for name in step.names}
-        used = [name for name in wanted if name.lower() in names or any(step.fits(name) for step in called)]
+        used = [
+            name
+            for name in wanted
+            if name.lower() in names or any(step.fits(name) for step in called)
+        ]
         lacking = [name for name in wanted if name not in used]
         said = f"did not call {', '.join(lacking)}" if lacking else f"called {', '.join(used)}"
-        reverse = _verdict(bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called)
+        reverse = _verdict(
+            bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called
+        )
         return replace(_verdict(not lacking, f"the answer {said}", called), reverse=reverse)
 
 
@@ -103,13 +145,18 @@ class _Sequence(BaseModel):
 class ToolSequence(Grader):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
 
-    value: Annotated[_Sequence, BeforeValidator(lambda value: {"steps": value} if isinstance(value, list) else value)]
+    value: Annotated[
+        _Sequence,
+        BeforeValidator(lambda value: {"steps": value} if isinstance(value, list) else value),
+    ]
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         called, wanted = steps(transcript), self.value.steps
         if self.value.mode == "exact":
-            same = len(called) == len(wanted) and all(one.fits(step) for one, step in zip(wanted, called, strict=True))
+            same = len(called) == len(wanted) and all(
+                one.fits(step) for one, step in zip(wanted, called, strict=True)
+            )
             names = ", ".join(one.label for one in wanted)
             return _verdict(same, f"the sequence is {'' if same else 'not '}{names}", called)
         left = iter(wanted)
@@ -117,7 +164,11 @@ class ToolSequence(Grader):
         for step in called:
             if awaited and awaited.fits(step):
                 awaited = next(left, None)
-        reason = f"{awaited.label} was not called in its place" if awaited else "all were called in order"
+        reason = (
+            f"{awaited.label} was not called in its place"
+            if awaited
+            else "all were called in order"
+        )
         return _verdict(not awaited, reason, called)
 
 
@@ -126,7 +177,9 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)] = Field(default_factory=list)
+    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)] = Field(
+        default_factory=list
+    )
 
     @model_validator(mode="after")
     def _expects(self) -> Self:
@@ -141,13 +194,21 @@ class _Arguments(_Tool):
     def takes(self, actual: Any) -> bool:
         """Whether arguments are the expected ones, apart from what is ignored or has its default."""
         if _is_map(actual):
-            actual = {k: v for k, v in self._kept(actual).items() if not (k in self.defaults and _same(v, self.defaults[k]))}
+            actual = {
+                k: v
+                for k, v in self._kept(actual).items()
+                if not (k in self.defaults and _same(v, self.defaults[k]))
+            }
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
     def _kept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
-        ignored = {key for key in arguments if key in self.ignore or any(matches(key, entry) for entry in patterns)}
+        ignored = {
+            key
+            for key in arguments
+            if key in self.ignore or any(matches(key, entry) for entry in patterns)
+        }
         return {key: value for key, value in arguments.items() if key not in ignored}
 
 
@@ -158,7 +219,9 @@ def _is_map(value: Any) -> bool:
 def _same(actual: Any, expected: Any) -> bool:
     """Equal as JSON: true is not 1."""
     if _is_map(actual) and _is_map(expected):
-        return actual.keys() == expected.keys() and all(_same(actual[key], expected[key]) for key in expected)
+        return actual.keys() == expected.keys() and all(
+            _same(actual[key], expected[key]) for key in expected
+        )
     if isinstance(actual, list) and isinstance(expected, list):
         return len(actual) == len(expected) and all(map(_same, actual, expected))
     return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
@@ -167,9 +230,15 @@ def _same(actual: Any, expected: Any) -> bool:
 def _holds(actual: Any, expected: Any) -> bool:
     """Every member that is expected is there, at any depth; lists are as long as expected."""
     if _is_map(expected):
-        return _is_map(actual) and all(key in actual and _holds(actual[key], item) for key, item in expected.items())
+        return _is_map(actual) and all(
+            key in actual and _holds(actual[key], item) for key, item in expected.items()
+        )
     if isinstance(expected, list):
-        return isinstance(actual, list) and len(actual) == len(expected) and all(map(_holds, actual, expected))
+        return (
+            isinstance(actual, list)
+            and len(actual) == len(expected)
+            and all(map(_holds, actual, expected))
+        )
     return _same(actual, expected)
 
 
@@ -211,6 +280,10 @@ class StepCount(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         wanted, all_steps = self.value, steps(transcript)
         pattern = wanted.pattern or wanted.name
-        found = [step for step in all_steps if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))]
+        found = [
+            step
+            for step in all_steps
+            if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))
+        ]
         limit = beyond(len(found), wanted.min, wanted.max)
         return _verdict(not limit, f"the count of steps is {len(found)}{limit}", all_steps)

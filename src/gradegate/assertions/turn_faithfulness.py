@@ -11,8 +11,21 @@ from typing import Any, Literal, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.assertions.metrics.claims import ClaimSource, FaithfulnessMetric, HeldClaims, described
-from gradegate.assertions.metrics.conversation import DOCUMENTS, Measured, WindowSize, ask_once, exchanges_of, images_in, texts_of
+from gradegate.assertions.metrics.claims import (
+    ClaimSource,
+    FaithfulnessMetric,
+    HeldClaims,
+    described,
+)
+from gradegate.assertions.metrics.conversation import (
+    DOCUMENTS,
+    Measured,
+    WindowSize,
+    ask_once,
+    exchanges_of,
+    images_in,
+    texts_of,
+)
 from gradegate.core.conversation import Numbered, Turn, Window, flat, unanswered, windows
 from gradegate.core.numbers import mean
 from gradegate.structs import replace
@@ -56,52 +69,101 @@ class TurnFaithfulness(FaithfulnessMetric):
         return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        cases = [self._case(window) for window in windows(exchanges_of(transcript), self.window_size)]
+        cases = [
+            self._case(window) for window in windows(exchanges_of(transcript), self.window_size)
+        ]
         if not any(case.documents for case in cases):
-            raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to check it against")
+            raise NoVerdict(
+                "no answer of the conversation has a `retrieval_context`, so there is nothing to check it against"
+            )
 
         def ask(question: tuple[str, Any]) -> tuple[str, ...]:
             kind, about = question
-            return self.ask_truths(judge, about) if kind == "truths" else self.ask_claims(judge, about)
+            return (
+                self.ask_truths(judge, about) if kind == "truths" else self.ask_claims(judge, about)
+            )
 
-        truths_of = [[("truths", group) for group in self.asked_together(case.documents)] for case in cases]
-        questions = ((*about, ("claims", case.source)) for about, case in zip(truths_of, cases, strict=True))
+        truths_of = [
+            [("truths", group) for group in self.asked_together(case.documents)] for case in cases
+        ]
+        questions = (
+            (*about, ("claims", case.source)) for about, case in zip(truths_of, cases, strict=True)
+        )
         asked = ask_once(judge, [question for of_case in questions for question in of_case], ask)
         pairs = [
-            (asked["claims", case.source], tuple(truth for about in truths for truth in asked[about]))
+            (
+                asked["claims", case.source],
+                tuple(truth for about in truths for truth in asked[about]),
+            )
             for case, truths in zip(cases, truths_of, strict=True)
         ]
         judgements = ask_once(judge, pairs, lambda pair: self.ask_verdicts(judge, *pair))
-        return self._measured(cases, [judgements[pair] for pair in pairs], self._notes(transcript, cases))
+        return self._measured(
+            cases, [judgements[pair] for pair in pairs], self._notes(transcript, cases)
+        )
 
     def _case(self, window: Window) -> _Case:
         turns = flat(window)
         heard = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
-        documents = tuple(dict.fromkeys(document for turn in heard for document in turn.retrieval_context))
+        documents = tuple(
+            dict.fromkeys(document for turn in heard for document in turn.retrieval_context)
+        )
         judged = window[-1] if self.overlap == "last" else turns
         # With `overlap: last`, what was said before tells what words refer to, and is not judged again.
         earlier = "\n".join(turn.content for number, turn in turns if number < judged[0].number)
-        asked, answered = ("\n".join(turn.content for _, turn in judged if turn.role == role) for role in ("user", "assistant"))
+        asked, answered = (
+            "\n".join(turn.content for _, turn in judged if turn.role == role)
+            for role in ("user", "assistant")
+        )
         asked = "\n".join(filter(None, (earlier, asked))) if self.overlap == "last" else asked
-        return _Case(documents, judged, ClaimSource(asked, answered, images_in(turn for _, turn in turns)))
+        return _Case(
+            documents, judged, ClaimSource(asked, answered, images_in(turn for _, turn in turns))
+        )
 
-    def _measured(self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]) -> Measured:
+    def _measured(
+        self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]
+    ) -> Measured:
         scores, failures = list(map(self.share, judged)), _failures(cases, judged)
         bad = [failure for failure in failures if failure.judgement.verdict in self.bad]
-        whole, of = sum(score == 1 for score in scores), "exchanges" if self.overlap == "last" else "windows"
+        whole, of = (
+            sum(score == 1 for score in scores),
+            "exchanges" if self.overlap == "last" else "windows",
+        )
         rows, lines = [], []
         for case, held, score in zip(cases, judged, scores, strict=True):
-            rows.append({"turns": case.span, "score": float(score), "claims": len(held.pairs), "truths": len(held.truths)})
-            lines += [f"turns {case.span}: score {float(score):.4g}", *(f"  truth: {truth}" for truth in held.truths)]
-            lines += [f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}" for claim, judgement in held.pairs]
+            rows.append(
+                {
+                    "turns": case.span,
+                    "score": float(score),
+                    "claims": len(held.pairs),
+                    "truths": len(held.truths),
+                }
+            )
+            lines += [
+                f"turns {case.span}: score {float(score):.4g}",
+                *(f"  truth: {truth}" for truth in held.truths),
+            ]
+            lines += [
+                f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}"
+                for claim, judgement in held.pairs
+            ]
         evidence: dict[str, Any] = {
-            name: [{"turn": it.turn, "claim": it.claim, "reason": it.judgement.reason} for it in failures if it.judgement.verdict == word]
+            name: [
+                {"turn": it.turn, "claim": it.claim, "reason": it.judgement.reason}
+                for it in failures
+                if it.judgement.verdict == word
+            ]
             for name, word in (("contradicted", "no"), ("ambiguous", "idk"))
         }
         return Measured(
             mean(scores),
-            f"{whole} of {len(scores)} {of} hold in full" if any(held.pairs for held in judged) else "the assistant claims nothing",
-            tuple(f"turn {failure.turn}: {described(failure.claim, failure.judgement)}" for failure in bad),
+            f"{whole} of {len(scores)} {of} hold in full"
+            if any(held.pairs for held in judged)
+            else "the assistant claims nothing",
+            tuple(
+                f"turn {failure.turn}: {described(failure.claim, failure.judgement)}"
+                for failure in bad
+            ),
             notes,
             {**evidence, "windows": rows},
             tuple(lines),
@@ -110,13 +172,21 @@ class TurnFaithfulness(FaithfulnessMetric):
 
     def _notes(self, transcript: Transcript, cases: list[_Case]) -> tuple[str, ...]:
         turns = list(enumerate(transcript.turns, 1))
-        on_user = [number for number, turn in turns if turn.role == "user" and turn.retrieval_context]
+        on_user = [
+            number for number, turn in turns if turn.role == "user" and turn.retrieval_context
+        ]
         bare = [case.span for case in cases if not case.documents]
         left = unanswered(transcript.turns)
         used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
         notes = (
-            (on_user, f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}"),
-            (bare, f"no retrieval context for turns {', '.join(bare)}: claims were checked against nothing"),
+            (
+                on_user,
+                f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}",
+            ),
+            (
+                bare,
+                f"no retrieval context for turns {', '.join(bare)}: claims were checked against nothing",
+            ),
             (left, f"{_turns(left)} got no answer and was not judged"),
         )
         return tuple(text for there, text in notes if there)
@@ -126,14 +196,20 @@ def _failures(cases: list[_Case], judged: list[HeldClaims]) -> list[_Failure]:
     """Each claim that did not get a yes, once, however many windows hold it, in the order of the turns."""
     failures: dict[tuple[int, str, str], _Failure] = {}
     for case, held in zip(cases, judged, strict=True):
-        answers = [(number, set(_WORDS.findall(turn.content.lower()))) for number, turn in case.judged if turn.role == "assistant"]
+        answers = [
+            (number, set(_WORDS.findall(turn.content.lower())))
+            for number, turn in case.judged
+            if turn.role == "assistant"
+        ]
         for claim, judgement in held.pairs:
             if judgement.verdict != "yes":
                 # The answer that a claim was most likely taken from has most of its words: claims are asked for once
                 # a window, so that the grader does not say where each is from. This is for evidence alone.
                 words = set(_WORDS.findall(claim.lower()))
                 turn = max(answers, key=lambda answer: len(words & answer[1]))[0]
-                failures.setdefault((turn, claim, judgement.verdict), _Failure(turn, claim, judgement))
+                failures.setdefault(
+                    (turn, claim, judgement.verdict), _Failure(turn, claim, judgement)
+                )
     return sorted(failures.values(), key=lambda failure: failure.turn)
 
 

@@ -6,7 +6,15 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics.conversation import Measured, Metric, WindowSize, ask_each, exchanges_of, share_of_yes, shown
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    WindowSize,
+    ask_each,
+    exchanges_of,
+    share_of_yes,
+    shown,
+)
 from gradegate.core.conversation import flat, windows
 from gradegate.structs import replace
 
@@ -23,6 +31,10 @@ class TurnRelevancy(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         cut = windows(exchanges_of(transcript), self.window_size)
-        judgements = ask_each(judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window)))
+        judgements = ask_each(
+            judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window))
+        )
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant")
+        return share_of_yes(
+            pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant"
+        )

@@ -17,14 +17,18 @@ from gradegate.registry import suggest
 from gradegate.reports.format.streams import guard
 
 # Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
-COMMANDS = tuple("init migrate run rerun merge validate cases view explain calibrate list schema action".split())
+COMMANDS = tuple(
+    "init migrate run rerun merge validate cases view explain calibrate list schema action".split()
+)
 _struck: list[int] = []  # the signal that ended the command
 
 
 def script() -> NoReturn:
     """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # what else is installed has no say in how a config is read
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = (
+        "1"  # what else is installed has no say in how a config is read
+    )
     guard()
     try:
         code = main(sys.argv[1:])
@@ -53,7 +57,9 @@ def _main(argv: Sequence[str]) -> int:
             complain(FIRST)
             return MISTAKE
         if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
-            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}")
+            complain(
+                f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}"
+            )
             return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
@@ -105,14 +111,22 @@ class _Parser(argparse.ArgumentParser):
     """One that says a mistake in one line, with the nearest name and without the usage; a name is written whole."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        super().__init__(
+            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
-            cure = suggest(wrong, [name for name in self._option_string_actions if name.startswith("--")])
-            what = f"there is no option `{_shown(wrong)}`" if wrong.startswith("-") else f"`{_shown(wrong)}` is one argument too many"
+            cure = suggest(
+                wrong, [name for name in self._option_string_actions if name.startswith("--")]
+            )
+            what = (
+                f"there is no option `{_shown(wrong)}`"
+                if wrong.startswith("-")
+                else f"`{_shown(wrong)}` is one argument too many"
+            )
             self.error(f"{what} -> {cure}" if cure else what)
         return parsed, unknown
 
@@ -130,13 +144,25 @@ def _shown(text: str, most: int = 60) -> str:
 
 def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of all commands; where the ``first`` word names one, or the version alone is asked for, it needs no others."""
-    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.", epilog=epilog())
+    parser = _Parser(
+        prog="gradegate", description="Gates pull requests on LLM evals.", epilog=epilog()
+    )
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in COMMANDS if {*first}.isdisjoint({*COMMANDS, "--version"}) else {*COMMANDS}.intersection(first):
+    for name in (
+        COMMANDS
+        if {*first}.isdisjoint({*COMMANDS, "--version"})
+        else {*COMMANDS}.intersection(first)
+    ):
         command: Any = import_module(f"gradegate.cli.commands.{name}")
-        texts = {"help": command.ABOUT, "description": f"{command.ABOUT.capitalize()}.", "epilog": epilog(name)}
-        own = parsers.add_parser(name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {}))
+        texts = {
+            "help": command.ABOUT,
+            "description": f"{command.ABOUT.capitalize()}.",
+            "epilog": epilog(name),
+        }
+        own = parsers.add_parser(
+            name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {})
+        )
         command.add(own)
         own.set_defaults(command=command.run)
     return parser

@@ -27,14 +27,23 @@ EXAMPLES: Mapping[str, str] = {
     "explain": 'gradegate explain "names the approval limit" results.json',
 }
 _MISTAKE = "a mistake in a config, a key or an argument"
-_DECIDED = {"0": "passed, or only advice failed", "1": "blocked", "2": _MISTAKE, "3": "inconclusive, or not run"}
+_DECIDED = {
+    "0": "passed, or only advice failed",
+    "1": "blocked",
+    "2": _MISTAKE,
+    "3": "inconclusive, or not run",
+}
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
     "validate": {"0": "no mistake", "2": _MISTAKE},
     "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
-    "calibrate": {"0": "something could be held against a label", "2": _MISTAKE, "3": "nothing could"},
+    "calibrate": {
+        "0": "something could be held against a label",
+        "2": _MISTAKE,
+        "3": "nothing could",
+    },
 }
 FIRST = """\
 gradegate gates pull requests on LLM evals. These five commands are enough to begin:
@@ -53,7 +62,15 @@ def epilog(command: str = "") -> str:
     codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
     example = EXAMPLES.get(command or "run", f"gradegate {command}")
     table = (f"  {code:<{max(map(len, codes))}}  {meaning}" for code, meaning in codes.items())
-    parts = ["exit codes:", *table, "", "environment variables: docs/terminal.md", "", "example:", f"  {example}"]
+    parts = [
+        "exit codes:",
+        *table,
+        "",
+        "environment variables: docs/terminal.md",
+        "",
+        "example:",
+        f"  {example}",
+    ]
     return "\n".join(parts)
 
 
@@ -69,7 +86,9 @@ def here() -> Path:
     try:
         return Path.cwd()
     except OSError as e:
-        raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
+        raise ConfigError.at(
+            f"the working directory cannot be read: {e.strerror}", None, "start in a folder"
+        ) from e
 
 
 def complain(text: str) -> None:
@@ -84,7 +103,15 @@ def tell(mistake: Mistake) -> None:
 
     hide = sealing(os.environ)
     place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
-    say(Line(worded(str(mistake), inputs=False).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    say(
+        Line(
+            worded(str(mistake), inputs=False).removeprefix(place),
+            Tone.BAD if place else Tone.PLAIN,
+            place,
+        ),
+        hide,
+        sys.stderr,
+    )
     for line in mistake.excerpt.splitlines():
         say(Line(f"    {line}"), hide, sys.stderr)
     sys.stderr.flush()
@@ -150,4 +177,6 @@ def planned(prepared: Prepared) -> str:
     """``3 answers and 5 assertions``."""
     from gradegate.core.numbers import many
 
-    return f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"
+    return (
+        f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"
+    )

@@ -28,7 +28,9 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
     own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS", "rerun": "[RESULTS] --failed"}
     parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
     how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
-    for option in sorted(RUN_OPTIONS, key=lambda it: bool(it.flags)):  # what has no flag stands before the configs
+    for option in sorted(
+        RUN_OPTIONS, key=lambda it: bool(it.flags)
+    ):  # what has no flag stands before the configs
         if command not in option.commands or (command == "rerun" and option.field == "configs"):
             continue
         if not option.flags:
@@ -37,21 +39,35 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument("config", nargs="*", help=_help(option))
         if option.kind is SWITCH and option.flags:
             group = how_much if option.field in ("quiet", "verbose") else parser
-            group.add_argument(*option.flags, dest=option.field, action="store_true", default=None, help=_help(option))
+            group.add_argument(
+                *option.flags,
+                dest=option.field,
+                action="store_true",
+                default=None,
+                help=_help(option),
+            )
         elif option.flags:
             form = "append" if option.kind.gather else "store"
-            value = f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
+            value = (
+                f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
+            )
             how: dict[str, Any] = {"action": form, "metavar": value, "type": partial(_read, option)}
             parser.add_argument(*option.flags, dest=option.field, help=_help(option), **how)
     if command in PLANNING:
         for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):
             for names, count, why in of_promptfoo(kind):
-                parser.add_argument(*names, action=action, nargs=count, const=why, help=argparse.SUPPRESS)
+                parser.add_argument(
+                    *names, action=action, nargs=count, const=why, help=argparse.SUPPRESS
+                )
 
 
 def _help(option: Option) -> str:
     """What an option does, in the words of the command line: other options by their flags."""
-    text = re.sub(r"`([a-z-]+)`", lambda it: f"--{it[1]}" if it[1] in _NAMES.difference(option.kind.choices) else it[0], option.help)
+    text = re.sub(
+        r"`([a-z-]+)`",
+        lambda it: f"--{it[1]}" if it[1] in _NAMES.difference(option.kind.choices) else it[0],
+        option.help,
+    )
     default = option.otherwise or (option.shown_default if option.kind is not SWITCH else "")
     parts = [text, "repeat" if option.kind.gather else "", f"default {default}" if default else ""]
     return "; ".join(filter(None, parts)).replace("%", "%%")
@@ -85,19 +101,33 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     if given.get("no_cache"):
         given.pop("cache", None)
     environ = with_files(os.environ, given.get("env_files", ()), cwd)
-    return Settings(**given, cwd=cwd, commit=commit_of(cwd, Environment(os.environ)), in_ci=bool(os.environ.get("CI")), environ=environ)
+    return Settings(
+        **given,
+        cwd=cwd,
+        commit=commit_of(cwd, Environment(os.environ)),
+        in_ci=bool(os.environ.get("CI")),
+        environ=environ,
+    )
 
 
 class _NoEffect(argparse.Action):
     """An option without a value of its own; ``const`` says what is to be said about it."""
 
     def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
-        super().__init__(option_strings, argparse.SUPPRESS, **{**rest, "default": argparse.SUPPRESS})
+        super().__init__(
+            option_strings, argparse.SUPPRESS, **{**rest, "default": argparse.SUPPRESS}
+        )
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
         print(f"gradegate: {option_string} has no effect: {self.const}", file=sys.stderr)
 
 
 class _Refused(_NoEffect):
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        raise ConfigError.at(f"{option_string} of promptfoo is not an option here", None, str(self.const))
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        raise ConfigError.at(
+            f"{option_string} of promptfoo is not an option here", None, str(self.const)
+        )

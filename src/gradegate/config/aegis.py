@@ -27,7 +27,9 @@ _Slug = Annotated[_Text, Field(min_length=1)] | None
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, protected_namespaces=()
+    )
 
 
 class RowKeys(_Keys):
@@ -52,7 +54,11 @@ class MetricKeys(_Keys):
 class BlockKeys(_Keys):
     """One entry of ``evaluations``: every metric is applied to every row."""
 
-    metrics: list[Annotated[MetricKeys, BeforeValidator(lambda it: {"metric": it} if isinstance(it, str) else it)]] = Field(min_length=1)
+    metrics: list[
+        Annotated[
+            MetricKeys, BeforeValidator(lambda it: {"metric": it} if isinstance(it, str) else it)
+        ]
+    ] = Field(min_length=1)
     threshold: Threshold = None
     model_slug: _Slug = None
     data: list[RowKeys] = Field(min_length=1)
@@ -72,18 +78,35 @@ class RunKeys(_Keys):
 
 def dotted(path: Iterable[str | int]) -> str:
     """``evaluations[0].metrics[0].metric_args.n_runs``."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+    return "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in path
+    ).removeprefix(".")
 
 
-def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
+def mistakes(
+    errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()
+) -> list[Mistake]:
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
     # Pydantic puts the branch of a union into the location: a type, and no key of the file.
     branches = {"str", "constrained-str", "list"}
-    located = [([*path, *(step for step in detail["loc"] if step not in branches and "[" not in str(step))], detail) for detail in errors]
+    located = [
+        (
+            [
+                *path,
+                *(step for step in detail["loc"] if step not in branches and "[" not in str(step)),
+            ],
+            detail,
+        )
+        for detail in errors
+    ]
     first = {tuple(steps): detail for steps, detail in reversed(located)}
     # A union has an error for each of its branches: the one that got furthest was meant.
     outer = {steps[:length] for steps in first for length in range(len(steps))}
-    return [_mistake(detail, content, file, steps) for steps, detail in reversed(first.items()) if steps not in outer]
+    return [
+        _mistake(detail, content, file, steps)
+        for steps, detail in reversed(first.items())
+        if steps not in outer
+    ]
 
 
 def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
@@ -91,7 +114,11 @@ def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         # The keys that are allowed beside the last one.
         lists = [step for step in steps[:-1] if isinstance(step, str)]
-        models: dict[str, type[BaseModel]] = {"evaluations": BlockKeys, "metrics": MetricKeys, "data": RowKeys}
+        models: dict[str, type[BaseModel]] = {
+            "evaluations": BlockKeys,
+            "metrics": MetricKeys,
+            "data": RowKeys,
+        }
         model = models.get(lists[-1]) if lists else RunKeys
         near = suggest(str(steps[-1]), list(model.model_fields) if model else [])
         return Mistake(f"`{name}` is an unknown key", origin, near or "remove it")
@@ -141,7 +168,9 @@ class Run(BaseModel):
     dataset: str | None
     data_collection: int | None
     number_of_metrics: int
-    result: float | None = Field(description="The mean of aggregate_results; null when there is none.")
+    result: float | None = Field(
+        description="The mean of aggregate_results; null when there is none."
+    )
     threshold: float | None
     model_slug: str | None
     alias: str | None
@@ -165,12 +194,25 @@ class MetricAssertion(Struct, frozen=True):
     def lacks(self, row: RowKeys) -> list[str]:
         """The fields that it needs and a row does not have; an empty output is an answer all the same."""
         given = {name: getattr(row, name) for name in self.entry.needs}
-        texts = {name: value if isinstance(value, list) else [value or ""] for name, value in given.items() if value is not None}
-        return [name for name in given if name not in texts or (name != "output" and not any(text.strip() for text in texts[name]))]
+        texts = {
+            name: value if isinstance(value, list) else [value or ""]
+            for name, value in given.items()
+            if value is not None
+        }
+        return [
+            name
+            for name in given
+            if name not in texts
+            or (name != "output" and not any(text.strip() for text in texts[name]))
+        ]
 
     def of(self, row: RowKeys) -> Assertion:
         """The assertion of one row."""
-        return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value))) if self.entry.value else self.assertion
+        return (
+            replace(self.assertion, value=Verbatim(getattr(row, self.entry.value)))
+            if self.entry.value
+            else self.assertion
+        )
 
 
 class MetricReader(Struct):
@@ -185,12 +227,16 @@ class MetricReader(Struct):
         """The line of a path."""
         return Origin(self.file, line_of(self.content, path))
 
-    def assertion(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> MetricAssertion:
+    def assertion(
+        self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None
+    ) -> MetricAssertion:
         """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
         entry, origin, where = SHORTNAMES.get(keys.metric), self.at(path), dotted(path)
         if keys.metric in UNSUPPORTED:
             what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[keys.metric]}"
-            raise ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
+            raise ConfigError.at(
+                what, origin, "remove it here; docs/aegis.md lists what is supported"
+            )
         if entry is None:
             near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
             raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
@@ -199,7 +245,10 @@ class MetricReader(Struct):
             raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
         options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
         value, model = options.pop("value", None), keys.model_slug or slug or ""
-        limit = next((level for level in (keys.threshold, threshold, entry.threshold) if level is not None), None)
+        limit = next(
+            (level for level in (keys.threshold, threshold, entry.threshold) if level is not None),
+            None,
+        )
         if limit is None:
             what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
             raise ConfigError.at(what, origin, "give a `threshold`")
@@ -216,16 +265,25 @@ class MetricReader(Struct):
         return MetricAssertion(keys.metric, entry, assertion)
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        arguments = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
-        options = {entry.args[name]: value for name, value in arguments.items() if name in entry.args}
+        arguments = {
+            name: value for name, value in (keys.metric_args or {}).items() if value is not None
+        }
+        options = {
+            entry.args[name]: value for name, value in arguments.items() if name in entry.args
+        }
         mistakes = []
         for name in keys.metric_args or {}:
             if name not in entry.args:
-                what, cure = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
+                what, cure = (
+                    f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument",
+                    "remove it",
+                )
                 if name in entry.lacks:
                     what = f"{what} here, where `{entry.assertion}` judges it"
                 else:
-                    cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
+                    cure = suggest(name, entry.args) or "its arguments are " + (
+                        ", ".join(entry.args) or "none"
+                    )
                 mistakes.append(Mistake(what, self.at((*path, name)), cure))
         for name in entry.required:
             if name not in arguments:
@@ -247,7 +305,9 @@ class MetricReader(Struct):
             arguments = {ours: name for name, ours in entry.args.items()}
             # What no argument sets comes from the row.
             details = e.errors(include_url=False)
-            errors = [detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments]
+            errors = [
+                detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments
+            ]
             for detail in errors:
                 first, rest = detail["loc"][:1], detail["loc"][1:]
                 detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
@@ -272,8 +332,12 @@ class Shortname:
     lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
     required: tuple[str, ...] = ()  # arguments without which it judges nothing
     value: str = ""  # the field of a row that becomes the assertion's value
-    variables: Mapping[str, str] = field(default_factory=dict)  # variable that our grader reads -> field of a row
-    always: Mapping[str, Any] = field(default_factory=dict)  # options that are set whatever the payload says
+    variables: Mapping[str, str] = field(
+        default_factory=dict
+    )  # variable that our grader reads -> field of a row
+    always: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # options that are set whatever the payload says
     bounds: bool = False  # without min_count or max_count it can never fail
 
 

@@ -16,7 +16,17 @@ from gradegate.config.dialect import Source
 from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys, mistakes
 from gradegate.config.reader import Desk
 from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Note, Quarantine, Verbatim
+from gradegate.core.suite import (
+    NO_OPTIONS,
+    NOTHING,
+    Assertion,
+    Case,
+    CaseOptions,
+    Code,
+    Note,
+    Quarantine,
+    Verbatim,
+)
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import line_of
@@ -48,7 +58,9 @@ class TurnKeys(BaseModel):
 
     role: Literal["user", "assistant"]
     content: str
-    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(
+        default_factory=list
+    )
     images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
     tool_calls: list[dict[str, Any]] | None = None
 
@@ -65,7 +77,11 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     if isinstance(written, str):
         content = source.workspace.read(written, source.folder, origin)
         file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
-        written = document.read_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        written = (
+            document.read_lines(content, file)
+            if file.endswith(".jsonl")
+            else document.read(content, file)
+        )
         if isinstance(written, dict) and isinstance(written.get("turns"), list):
             written = written["turns"]
     if not written:
@@ -74,7 +90,10 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
         keys = _TURNS.validate_python(written)
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
-    turns = tuple(_turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True))
+    turns = tuple(
+        _turn(turn, source, Origin(file, getattr(raw, "line", 0)))
+        for turn, raw in zip(keys, written, strict=True)
+    )
     if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
         cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
@@ -85,16 +104,26 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
     documents = tuple(
-        Image(load_image(item.image, source, origin)) if isinstance(item, ImageKeys) else Image(item) if is_data(item) else item
+        Image(load_image(item.image, source, origin))
+        if isinstance(item, ImageKeys)
+        else Image(item)
+        if is_data(item)
+        else item
         for item in written
     )
     pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
     if keys.role == "user" and keys.tool_calls:
-        raise ConfigError.at("a turn of the user has `tool_calls`", origin, "give them with the turn of the assistant that called")
+        raise ConfigError.at(
+            "a turn of the user has `tool_calls`",
+            origin,
+            "give them with the turn of the assistant that called",
+        )
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, documents, pictures)
     calls = [uniform(call) for call in keys.tool_calls]
-    said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
+    said = keys.content or (
+        document.to_json(calls) if calls else ""
+    )  # as of a model that calls without a word
     return Turn(keys.role, said, documents, pictures, {CALLS: calls})
 
 
@@ -146,15 +175,29 @@ class CaseReader(Struct, frozen=True):
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=None if keys.threshold == "none" else keys.threshold,
-                scoring=self._scoring(keys.assert_scoring_function, test, file) if keys.assert_scoring_function else "",
+                scoring=self._scoring(keys.assert_scoring_function, test, file)
+                if keys.assert_scoring_function
+                else "",
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=specs.targets(keys.provider, self.desk.source, at)[0] if keys.provider else None,
-                output=given if given is None or isinstance(given, str) else document.to_json(given),
-                turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
+                target=specs.targets(keys.provider, self.desk.source, at)[0]
+                if keys.provider
+                else None,
+                output=given
+                if given is None or isinstance(given, str)
+                else document.to_json(given),
+                turns=read_turns(test["turns"], self.desk.source, origin)
+                if test.get("turns") is not None
+                else (),
                 metadata=keys.metadata or NOTHING,
-                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"]))) if keys.runs else None,
-                quarantine=self._quarantine(keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))) if keys.flaky else None,
+                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"])))
+                if keys.runs
+                else None,
+                quarantine=self._quarantine(
+                    keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))
+                )
+                if keys.flaky
+                else None,
                 origin=origin,
             )
         except ConfigError as e:
@@ -171,7 +214,9 @@ class CaseReader(Struct, frozen=True):
     def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
         origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
         if written and not written.startswith("file://"):
-            raise ConfigError.at("`assertScoringFunction` names no file", origin, "write `file://score.js`")
+            raise ConfigError.at(
+                "`assertScoringFunction` names no file", origin, "write `file://score.js`"
+            )
         return scripts.code(written, self.desk.source, origin)
 
     def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
@@ -182,11 +227,21 @@ class CaseReader(Struct, frozen=True):
         folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
         for reference in [written] if isinstance(written, str) else written:
             if is_code(reference):
-                raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the values")
+                raise ConfigError.at(
+                    f"`{reference}` is code, which gradegate does not run",
+                    origin,
+                    "write the values",
+                )
             for path in workspace.glob(reference, folder, origin):
-                content = document.read(workspace.read(str(path), folder, origin), workspace.name(path))
+                content = document.read(
+                    workspace.read(str(path), folder, origin), workspace.name(path)
+                )
                 if not isinstance(content, Mapping):
-                    raise ConfigError.at(f"`{workspace.name(path)}` holds no variables", origin, "write a mapping into it")
+                    raise ConfigError.at(
+                        f"`{workspace.name(path)}` holds no variables",
+                        origin,
+                        "write a mapping into it",
+                    )
                 variables |= content
         return variables
 
@@ -210,7 +265,9 @@ class CaseReader(Struct, frozen=True):
     def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
         """A script of the test's options; empty when it holds a mistake, which is said."""
         try:
-            return scripts.code(written, self.desk.source, Origin(file, document.line_of(test, ["options", key])))
+            return scripts.code(
+                written, self.desk.source, Origin(file, document.line_of(test, ["options", key]))
+            )
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return ""
@@ -227,7 +284,9 @@ class CaseReader(Struct, frozen=True):
                 except ConfigError as e:
                     self.desk.mistakes += e.mistakes
 
-    def _assertion(self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
+    def _assertion(
+        self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
+    ) -> Assertion:
         origin, score_only = Origin(file, getattr(item, "line", 0)), keys.threshold == "none"
         if score_only and keys.blocking and "blocking" in keys.model_fields_set:
             what = f"`{keys.type}` has `threshold: none`, so it cannot block"
@@ -240,21 +299,29 @@ class CaseReader(Struct, frozen=True):
             weight=keys.weight,
             metric=keys.metric,
             blocking=keys.blocking and not score_only,
-            graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))) if keys.provider else NOTHING,
+            graders=self.desk.graders(
+                keys.provider, Origin(file, document.line_of(item, ["provider"]))
+            )
+            if keys.provider
+            else NOTHING,
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
             config=keys.config or NOTHING,
             transform=scripts.code(keys.transform, self.desk.source, origin),
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
             confirm=keys.confirm or "",
-            second_opinions=self.desk.models(keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))),
+            second_opinions=self.desk.models(
+                keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))
+            ),
             origin=origin,
         )
 
     def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
         if isinstance(value, str) and value.startswith("file://"):
             if kind.removeprefix("not-") == "python":
-                return program(value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
+                return program(
+                    value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD
+                )
             if kind.removeprefix("not-") == "javascript":
                 return scripts.code(value, self.desk.source, origin)
         if isinstance(value, list):
@@ -262,13 +329,17 @@ class CaseReader(Struct, frozen=True):
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
         if is_code(value):
-            raise ConfigError.at(f"`{value}` is code, which gradegate does not run", origin, "use another assertion")
+            raise ConfigError.at(
+                f"`{value}` is code, which gradegate does not run", origin, "use another assertion"
+            )
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
             content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
             return document.read(content, value.removeprefix("file://"))
         text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
-        return Verbatim(text.strip()) if inline else text  # as in promptfoo, only external tests fill such text in
+        return (
+            Verbatim(text.strip()) if inline else text
+        )  # as in promptfoo, only external tests fill such text in
 
     def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
@@ -296,9 +367,14 @@ def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
     try:
         keys = AssertionKeys.model_validate(idle.kept(AssertionKeys, written, file, []))
     except ValidationError as e:
-        yield from (f"{mistake.what} ({mistake.cure})" for mistake in mistakes(e, written, file, (), AssertionKeys))
+        yield from (
+            f"{mistake.what} ({mistake.cure})"
+            for mistake in mistakes(e, written, file, (), AssertionKeys)
+        )
         return
     base = keys.type.removeprefix("not-")
     if base != _SET and GRADERS.find(base) is None:
         meant = near(base, GRADERS.names())
-        yield f"there is no assertion type `{keys.type}`" + (f' (did you mean "{meant}"?)' if meant else "")
+        yield f"there is no assertion type `{keys.type}`" + (
+            f' (did you mean "{meant}"?)' if meant else ""
+        )

@@ -24,7 +24,11 @@ _TYPESCRIPT = (".ts", ".mts", ".cts")
 
 def is_script(written: str) -> bool:
     """Whether a value names a file of JavaScript."""
-    return written.startswith("file://") and is_code(written) and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
+    return (
+        written.startswith("file://")
+        and is_code(written)
+        and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
+    )
 
 
 def code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
@@ -41,11 +45,23 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
     if suffix in _TYPESCRIPT and not engine:
-        return program(written, source.workspace, source.folder, origin, f"compile it to one .js file without imports; or {INSTEAD}")
+        return program(
+            written,
+            source.workspace,
+            source.folder,
+            origin,
+            f"compile it to one .js file without imports; or {INSTEAD}",
+        )
     if suffix in _TYPESCRIPT:
-        raise ConfigError.at(f"`{written}` is TypeScript, which does not run here", origin, "compile it to one .js file without imports")
+        raise ConfigError.at(
+            f"`{written}` is TypeScript, which does not run here",
+            origin,
+            "compile it to one .js file without imports",
+        )
     if suffix not in ENDINGS:
-        raise ConfigError.at(f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
+        raise ConfigError.at(
+            f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file"
+        )
     reference = f"file://{path}"
     name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
     text = source.workspace.text(reference, source.folder, origin, code=True)
@@ -69,9 +85,16 @@ def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     label = source.workspace.name(found.file.path)
     if found.file.function or not found.file.is_python:
         named = f":{found.file.function}" if found.file.function else ""
-        return PromptSpec("", f"{label}{named}", origin, lambda context: pool.call(found, [context], _ROLE, found.file.function))
+        return PromptSpec(
+            "",
+            f"{label}{named}",
+            origin,
+            lambda context: pool.call(found, [context], _ROLE, found.file.function),
+        )
     words = ["{python}", str(found.file.path)]
-    return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
+    return PromptSpec(
+        "", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words)
+    )
 
 
 def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
@@ -80,18 +103,26 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     words = argv(written.removeprefix("exec:"))
     if not words:
         raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
-    return PromptSpec("", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words))
+    return PromptSpec(
+        "", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words)
+    )
 
 
-def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[Mapping[str, Any]]:
+def tests(
+    reference: str, config: Any, source: Source, origin: Origin
+) -> Iterator[Mapping[str, Any]]:
     """The tests that a function returns, or that a module exports. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     try:
-        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True})
+        made = pool.call(
+            found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True}
+        )
     except Failed as e:
         raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
     if not isinstance(made, list) or not made:
-        raise ConfigError.at(f"`{reference}` returned no list of tests", origin, "return a list of dicts")
+        raise ConfigError.at(
+            f"`{reference}` returned no list of tests", origin, "return a list of dicts"
+        )
     yield from made
 
 
@@ -102,14 +133,18 @@ def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
     try:
         return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
     except Failed as e:
-        raise ConfigError.at(f"`{path.name}` makes no config: {e.line}", origin, "correct it") from e
+        raise ConfigError.at(
+            f"`{path.name}` makes no config: {e.line}", origin, "correct it"
+        ) from e
 
 
 def text(made: Any) -> str:
     """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
     if isinstance(made, Mapping) and "prompt" in made:
         if made.get("config"):
-            raise ValueError("it returned a `config`, which is not supported: set it in the provider's config")
+            raise ValueError(
+                "it returned a `config`, which is not supported: set it in the provider's config"
+            )
         made = made["prompt"]
     if not isinstance(made, str | list | Mapping) or not made:
         raise ValueError("it returned neither text nor messages")

@@ -40,7 +40,9 @@ class Dialect(Struct, frozen=True):
     name: str
     summary: str  # one line for ``gradegate list``
     recognises: Callable[[Any], bool]
-    read: Callable[[Source], Suite]  # what cannot be read is left out, and noted in the suite's mistakes
+    read: Callable[
+        [Source], Suite
+    ]  # what cannot be read is left out, and noted in the suite's mistakes
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", "gradegate.config.dialects")

@@ -19,7 +19,9 @@ LISTS = ("context", "retrieval_context")
 VARIABLES = ("input", "expected_output", "scenario", "expected_outcome", "user_description", *LISTS)
 _WRITTEN = frozenset({"input", "actual_output", "expected_output", *LISTS})
 _TURN = ("role", "content", "retrieval_context", "images")
-_OTHERS = frozenset({"vars", "assert", "role", "options"})  # of promptfoo's tests, and of a list of turns
+_OTHERS = frozenset(
+    {"vars", "assert", "role", "options"}
+)  # of promptfoo's tests, and of a list of turns
 _TAGGED = re.compile(r"deepeval_source=.*?,deepeval_context=(.*)", re.DOTALL)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -39,7 +41,9 @@ def are_goldens(rows: Any) -> bool:
 
 def are_complete(rows: Any) -> bool:
     """Whether these are rows with every column that DeepEval writes: a CSV file may have some of them by chance."""
-    return are_goldens(rows) and all({"scenario", "turns"} <= set(row) or set(row) >= _WRITTEN for row in rows)
+    return are_goldens(rows) and all(
+        {"scenario", "turns"} <= set(row) or set(row) >= _WRITTEN for row in rows
+    )
 
 
 def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[document.Map]:
@@ -61,10 +65,17 @@ def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any
     fields = {_snake(key): value for key, value in row.items() if value not in (None, "")}
     for name in ("turns", "additional_metadata", "custom_column_key_values"):
         fields[name] = _parsed(fields.get(name), name, origin)
-    variables = {name: _variable(name, fields[name], joined) for name in VARIABLES if name in fields}
-    extra = {str(key): _verbatim(value) for key, value in (fields["custom_column_key_values"] or {}).items()}
+    variables = {
+        name: _variable(name, fields[name], joined) for name in VARIABLES if name in fields
+    }
+    extra = {
+        str(key): _verbatim(value)
+        for key, value in (fields["custom_column_key_values"] or {}).items()
+    }
     test: dict[str, Any] = {
-        "description": excerpt(str(fields.get("name") or fields.get("input") or fields.get("scenario") or ""), 80),
+        "description": excerpt(
+            str(fields.get("name") or fields.get("input") or fields.get("scenario") or ""), 80
+        ),
         "vars": {**extra, **variables},
         "options": {"disableVarExpansion": True},
         "metadata": fields["additional_metadata"] or {},
@@ -95,13 +106,23 @@ def _parsed(value: Any, name: str, origin: Origin) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as e:
-        raise ConfigError.at(f"`{name}` is not valid JSON: {fault(e, value)}", origin, "write it as DeepEval saves it") from e
+        raise ConfigError.at(
+            f"`{name}` is not valid JSON: {fault(e, value)}",
+            origin,
+            "write it as DeepEval saves it",
+        ) from e
 
 
 def _variable(name: str, value: Any, joined: bool) -> Any:
     if name not in LISTS:
         return _verbatim(value)
-    items = value.split("|") if isinstance(value, str) and joined else [value] if isinstance(value, str) else value
+    items = (
+        value.split("|")
+        if isinstance(value, str) and joined
+        else [value]
+        if isinstance(value, str)
+        else value
+    )
     return [_verbatim(_untagged(item)) for item in items] if isinstance(items, list) else items
 
 

@@ -15,7 +15,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradegate.config import keys
-from gradegate.config.unknown_keys import MISPLACED, UNSUPPORTED, asserts, documents, is_limit, is_meant, limit_in, speaks_of_checks
+from gradegate.config.unknown_keys import (
+    MISPLACED,
+    UNSUPPORTED,
+    asserts,
+    documents,
+    is_limit,
+    is_meant,
+    limit_in,
+    speaks_of_checks,
+)
 from gradegate.core.suite import Idle, Note
 from gradegate.errors import Origin
 from gradegate.files.documents import line_of
@@ -25,10 +34,17 @@ from gradegate.registry import near
 OWN = ("x-", "_", ".")  # how keys begin that a config has for itself
 TOO_MANY = 1000  # keys of one mapping that are looked at
 MOST = 12  # keys that a note names
-_STRICT = (keys.AssertionKeys, keys.TestKeys, keys.OptionKeys, keys.ScenarioKeys)  # where nothing is passed over but what documents
+_STRICT = (
+    keys.AssertionKeys,
+    keys.TestKeys,
+    keys.OptionKeys,
+    keys.ScenarioKeys,
+)  # where nothing is passed over but what documents
 
 
-def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]) -> Mapping[str, Any]:
+def kept(
+    model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]
+) -> Mapping[str, Any]:
     """A mapping of a config without the keys that mean nothing in it, which are added to ``idle``."""
     known = keys.names_of(model)
     if known >= value.keys():
@@ -37,8 +53,16 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     strange = [key for key in value if key not in known and key not in own]
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
-    meant = {key for key in strange if means_something(key, model) or (documents(key) and limit_in(value[key])) or asserts(value[key])}
-    if model is keys.PromptKeys or (model is keys.ConfigKeys and (value.get("tests") or value.get("scenarios"))):
+    meant = {
+        key
+        for key in strange
+        if means_something(key, model)
+        or (documents(key) and limit_in(value[key]))
+        or asserts(value[key])
+    }
+    if model is keys.PromptKeys or (
+        model is keys.ConfigKeys and (value.get("tests") or value.get("scenarios"))
+    ):
         meant.discard("vars" if model is keys.PromptKeys else "redteam")
     if model is keys.ConfigKeys and meant:
         # Those of the keys whose values other places of the document use: they only hold what has an anchor.
@@ -63,7 +87,9 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
         return not documents(key)
     if is_meant(key, keys.place_of(model)) or is_limit(key):
         return True
-    if model is keys.ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
+    if model is keys.ProviderKeys and steers(
+        key
+    ):  # an option that belongs into `config`, such as an address
         return True
     if documents(key):
         return False
@@ -78,7 +104,9 @@ def _identities(value: Any) -> set[int]:
     left = [value]
     while left:
         item = left.pop()
-        if id(item) in found or not (isinstance(item, dict | list) or (isinstance(item, str) and len(item) > 1)):
+        if id(item) in found or not (
+            isinstance(item, dict | list) or (isinstance(item, str) and len(item) > 1)
+        ):
             continue
         found.add(id(item))
         left += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
@@ -93,8 +121,12 @@ def notes(idle: Iterable[Idle]) -> list[Note]:
     said = []
     for items in files.values():
         counts = Counter(item.key for item in items)
-        names = [f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()]
+        names = [
+            f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()
+        ]
         more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
         first = min((item.origin for item in items), key=lambda origin: origin.line)
-        said.append(Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first))
+        said.append(
+            Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first)
+        )
     return said

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from gradegate.config import unknown_keys as wrongkeys
@@ -23,15 +31,22 @@ Text = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Map = dict[str, Any]
-PRESETS: dict[str, Map] = table("config", "presets.yaml")  # keys of the gate, by the name that stands for them
+PRESETS: dict[str, Map] = table(
+    "config", "presets.yaml"
+)  # keys of the gate, by the name that stands for them
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=(), defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, protected_namespaces=(), defer_build=True
+    )
 
 
 # YAML reads `off` as false.
-Confirm = Annotated[Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)]
+Confirm = Annotated[
+    Literal["off", "grader", "answers"],
+    BeforeValidator(lambda value: "off" if value is False else value),
+]
 
 
 class AssertionKeys(_Keys):
@@ -63,7 +78,9 @@ class RunsKeys(_Keys):
 class OptionKeys(_Keys):
     """``options`` of a test."""
 
-    model_config = ConfigDict(extra="allow")  # graders find their own settings here, such as `factuality`
+    model_config = ConfigDict(
+        extra="allow"
+    )  # graders find their own settings here, such as `factuality`
 
     provider: Any = None
     rubric_prompt: Any = None
@@ -205,7 +222,10 @@ class GateKeys(_Keys):
         keys = {"preset": written} if isinstance(written, str) else written
         if not isinstance(keys, Mapping):
             return keys
-        return {**PRESETS.get(str(keys.get("preset")), {}), **{key: it for key, it in keys.items() if it is not None}}
+        return {
+            **PRESETS.get(str(keys.get("preset")), {}),
+            **{key: it for key, it in keys.items() if it is not None},
+        }
 
 
 class DerivedKeys(_Keys):
@@ -298,8 +318,22 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     PromptKeys: ("prompt", "into a prompt"),
     CommandLineKeys: ("commandLineOptions", ""),
 }
-LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "max-cost-increase", "max-latency-increase")  # a rule has one
-_SHARES = ("min-pass-rate", "max-drop", "max-cost-increase", "ignore-up-to", "confidence", "threshold")
+LIMITS = (
+    "min-pass-rate",
+    "min-score",
+    "max-new-failures",
+    "max-drop",
+    "max-cost-increase",
+    "max-latency-increase",
+)  # a rule has one
+_SHARES = (
+    "min-pass-rate",
+    "max-drop",
+    "max-cost-increase",
+    "ignore-up-to",
+    "confidence",
+    "threshold",
+)
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.
@@ -325,28 +359,44 @@ def belongs(key: str) -> str:
     """Where a key belongs that has a meaning somewhere ("into an assertion"); empty for any other."""
     if key in STEERING - INERT:
         return _PLACES[OptionKeys][1]
-    return next((where for model, (_, where) in _PLACES.items() if where and key in names_of(model)), "")
+    return next(
+        (where for model, (_, where) in _PLACES.items() if where and key in names_of(model)), ""
+    )
 
 
 def mistakes(
-    error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
+    error: ValidationError,
+    content: Any,
+    file: str,
+    path: Sequence[str | int] = (),
+    keys: type[BaseModel] | None = None,
 ) -> list[Mistake]:
     """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
     details = [*_distinct(error.errors(include_url=False))]
     said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
     if len(details) > len(said):
-        said.append(Mistake(f"{len(details) - len(said):,} more mistakes are here", said[0].origin, "correct these first"))
+        said.append(
+            Mistake(
+                f"{len(details) - len(said):,} more mistakes are here",
+                said[0].origin,
+                "correct these first",
+            )
+        )
     return said
 
 
-def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
+def _mistake(
+    detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
+) -> Mistake:
     location = [*path, *_steps(detail["loc"])]
     origin = Origin(file, line_of(content, location))
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
         model = wrongkeys.model_at(keys, detail["loc"])
         known = names_of(model) if model else ()
-        what, cure = wrongkeys.said(name, place_of(model), known, belongs, value=detail.get("input"))
+        what, cure = wrongkeys.said(
+            name, place_of(model), known, belongs, value=detail.get("input")
+        )
         return Mistake(what, origin, cure)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
@@ -363,7 +413,9 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
     inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
     seen = set()
     for steps, detail in located:
-        absent = detail["type"] == "missing" and near(str(steps[-1]), misspelt.get(detail["loc"][:-1], ()))
+        absent = detail["type"] == "missing" and near(
+            str(steps[-1]), misspelt.get(detail["loc"][:-1], ())
+        )
         if not absent and steps not in inner and steps not in seen:
             seen.add(steps)
             yield detail

@@ -30,7 +30,13 @@ _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 _MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
-DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", *_MODULES, "gradegate.yaml")
+DEFAULT_CONFIGS = (
+    "promptfooconfig.yaml",
+    "promptfooconfig.yml",
+    "promptfooconfig.json",
+    *_MODULES,
+    "gradegate.yaml",
+)
 
 
 class Located(Struct, frozen=True):
@@ -51,7 +57,9 @@ def load(settings: Settings) -> list[Located]:
     suites, errors = [], []
     strict = settings.environment.vouched_only
     # The folders in which configs are looked for, where none is named or a pattern is.
-    patterns = [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
+    patterns = [
+        searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)
+    ]
     for folder in (patterns if settings.configs else [settings.cwd]) if strict else ():
         Vouched.around(folder / "*", settings.environment).all_of(folder, ())
     for path in config_paths(settings):
@@ -67,31 +75,50 @@ def load(settings: Settings) -> list[Located]:
 
 def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
-    workspace = replace(Workspace.around(path, settings.cwd, settings.environment, vouched), instead=settings.instead)
+    workspace = replace(
+        Workspace.around(path, settings.cwd, settings.environment, vouched),
+        instead=settings.instead,
+    )
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
         content = testfiles.table(raw, name)
     else:
-        content = document.resolved(scripts.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name)
+        content = document.resolved(
+            scripts.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name
+        )
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing
             place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
-            suite = filters.chosen(_with_variables(dialect.read(source), settings), source, settings)
+            suite = filters.chosen(
+                _with_variables(dialect.read(source), settings), source, settings
+            )
             suite = added(suite, settings.assertions, settings.at("assert"))
-            runs = Runs(settings.runs[1], settings.runs[0], settings.at("runs")) if settings.runs else None
+            runs = (
+                Runs(settings.runs[1], settings.runs[0], settings.at("runs"))
+                if settings.runs
+                else None
+            )
             suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
             if settings.sentinels:
                 labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
                 given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))
                 suite = replace(suite, policy=replace(suite.policy, sentinels=given))
-            return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
+            return Located(
+                suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest()
+            )
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
-        raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
+        raise ConfigError.at(
+            "the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it"
+        )
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
-    raise ConfigError.at("gradegate does not know this kind of file as an eval config", Origin(name), f"it reads: {formats}")
+    raise ConfigError.at(
+        "gradegate does not know this kind of file as an eval config",
+        Origin(name),
+        f"it reads: {formats}",
+    )
 
 
 def _with_variables(suite: Suite, settings: Settings) -> Suite:
@@ -100,15 +127,37 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
         return suite
     given, notes = settings.variables, [*suite.notes]
     # A default test may have taken over what the command line gives.
-    own = [{name: value for name, value in case.vars.items() if value != given.get(name)} for case in suite.cases]
-    texts = repr((suite.prompts, suite.targets, [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)]))
+    own = [
+        {name: value for name, value in case.vars.items() if value != given.get(name)}
+        for case in suite.cases
+    ]
+    texts = repr(
+        (
+            suite.prompts,
+            suite.targets,
+            [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)],
+        )
+    )
     for name in given:  # what changes nothing is said; code in files of its own may use any
         if suite.cases and all(name in set_ for set_ in own):
-            notes.append(Note(f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"))
+            notes.append(
+                Note(
+                    f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"
+                )
+            )
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(Note(f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`" + (f"; {cure}" if cure else "")))
-    return replace(suite, notes=tuple(notes), cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
+            notes.append(
+                Note(
+                    f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"
+                    + (f"; {cure}" if cure else "")
+                )
+            )
+    return replace(
+        suite,
+        notes=tuple(notes),
+        cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases),
+    )
 
 
 def written_in(settings: Settings) -> Iterator[str]:
@@ -129,7 +178,10 @@ def _contents(settings: Settings) -> Iterator[tuple[str, bytes]]:
         for path in config_paths(settings):
             with suppress(ConfigError):
                 workspace = Workspace.around(path, settings.cwd, settings.environment)
-                yield path.name, workspace.read(str(path.absolute()), path.parent, Origin(path.name))
+                yield (
+                    path.name,
+                    workspace.read(str(path.absolute()), path.parent, Origin(path.name)),
+                )
 
 
 def config_paths(settings: Settings) -> list[Path]:
@@ -148,14 +200,29 @@ def config_paths(settings: Settings) -> list[Path]:
         if patterned:
             files = [file for file in files if not _in_base(file, settings)]
         if not files and patterned:
-            mistakes.append(Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern"))
+            mistakes.append(
+                Mistake(
+                    f"the config `{written}` does not exist: no file matches",
+                    None,
+                    "correct the pattern",
+                )
+            )
         elif not files:
             what, cure = absent(written, Path(whole), settings.cwd)
             parts, here = Path(written).parts, settings.cwd.parts
             tails = (Path(*parts[at:]) for at in range(1, len(parts)) if parts[:at] == here[-at:])
-            if tail := next((it for it in tails if (settings.cwd / it).is_file()), None):  # it names the folder once more
-                place = "`working-directory`" if settings.inputs else "the folder where the command is started"
-                what, cure = f"`{written}` does not exist: it is relative to {place}", f"write {tail.as_posix()}"
+            if tail := next(
+                (it for it in tails if (settings.cwd / it).is_file()), None
+            ):  # it names the folder once more
+                place = (
+                    "`working-directory`"
+                    if settings.inputs
+                    else "the folder where the command is started"
+                )
+                what, cure = (
+                    f"`{written}` does not exist: it is relative to {place}",
+                    f"write {tail.as_posix()}",
+                )
             mistakes.append(Mistake(f"the config {what}", None, cure))
         paths += files
     if mistakes:
@@ -203,5 +270,10 @@ def added(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
     cases = []
     for case in suite.cases:
         origin = case.origin if case.origin.file else option
-        cases.append(replace(case, assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions))))
+        cases.append(
+            replace(
+                case,
+                assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions)),
+            )
+        )
     return replace(suite, cases=tuple(cases))

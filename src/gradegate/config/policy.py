@@ -20,14 +20,22 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
     else:
         if len(gate.rules) > MAX_RULES:
-            desk.say(f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some")
-        rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES]))
+            desk.say(
+                f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some"
+            )
+        rules = tuple(
+            _rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES])
+        )
     if gate is None:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
     content = desk.source.content["gate"]
-    brought = {key: it for key, it in PRESETS.get(gate.preset or "", {}).items() if key not in content or content[key] is None}
+    brought = {
+        key: it
+        for key, it in PRESETS.get(gate.preset or "", {}).items()
+        if key not in content or content[key] is None
+    }
     written = Policy(
         rules,
         changes=gate.changes,
@@ -38,7 +46,11 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
-        preset=Note(f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")) if gate.preset else None,
+        preset=Note(
+            f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")
+        )
+        if gate.preset
+        else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
@@ -49,7 +61,12 @@ def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
     keys = SentinelKeys(file=written) if isinstance(written, str) else written
     source, origin = desk.source, desk.line("gate", "sentinels")
     try:
-        return SentinelFile(keys.file, source.workspace.read(keys.file, source.path.parent, origin), keys.agreement, origin)
+        return SentinelFile(
+            keys.file,
+            source.workspace.read(keys.file, source.path.parent, origin),
+            keys.agreement,
+            origin,
+        )
     except ConfigError as e:
         desk.mistakes += e.mistakes
         return None
@@ -63,14 +80,22 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
             where = desk.line("gate", "rules", number, name)
-            desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
-    if keys.confidence is not None and keys.min_pass_rate == 1:  # no interval of a sample reaches up to all there could be
+            desk.notes.append(
+                Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where)
+            )
+    if (
+        keys.confidence is not None and keys.min_pass_rate == 1
+    ):  # no interval of a sample reaches up to all there could be
         where = desk.line("gate", "rules", number, "min-pass-rate")
         never = f"the rule `{keys.name}` can never be met: with `confidence`, no number of passes shows a min-pass-rate of 1"
         desk.notes.append(Note(never, where))
     if keys.confidence is not None and keys.min_pass_rate is None:
         where = desk.line("gate", "rules", number, "confidence")
-        desk.say(f"the rule `{keys.name}` has `confidence` and no pass rate", where, "give `min-pass-rate`")
+        desk.say(
+            f"the rule `{keys.name}` has `confidence` and no pass rate",
+            where,
+            "give `min-pass-rate`",
+        )
     return Rule(
         keys.name,
         Select(**keys.select.model_dump()),
@@ -85,7 +110,11 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
     """Those without a mistake; mistakes are said at the desk."""
     names: list[str] = []
     if len(written) > MAX_DERIVED:
-        desk.say(f"there are more than {MAX_DERIVED} derived metrics", desk.line("derivedMetrics"), "leave some out")
+        desk.say(
+            f"there are more than {MAX_DERIVED} derived metrics",
+            desk.line("derivedMetrics"),
+            "leave some out",
+        )
     for number, item in enumerate(written[:MAX_DERIVED]):
         origin = desk.line("derivedMetrics", number)
         if not isinstance(item, Mapping):
@@ -98,8 +127,14 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
                 desk.say(misnamed, origin, "give it another name")
             try:
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
-                    raise ConfigError.at(f"`{keys.value}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file")
-                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin)
+                    raise ConfigError.at(
+                        f"`{keys.value}` is not a JavaScript file",
+                        origin,
+                        "name a .js, .cjs or .mjs file",
+                    )
+                yield DerivedSpec(
+                    keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin
+                )
             except ConfigError as e:
                 desk.mistakes += e.mistakes
             names.append(keys.name)

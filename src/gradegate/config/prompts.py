@@ -17,7 +17,9 @@ from gradegate.structs import replace
 
 _LONGEST = 60  # characters of a word that may be a name
 _WORD = re.compile(r"[^\s{}]+")
-_NAME = re.compile(r"\w[\w.-]*[./_-][\w./-]*\w|\.{0,2}/[\w./-]*\w")  # one word that looks like the name of something
+_NAME = re.compile(
+    r"\w[\w.-]*[./_-][\w./-]*\w|\.{0,2}/[\w./-]*\w"
+)  # one word that looks like the name of something
 _FILES = ("file", "path")  # keys of a prompt under which nobody looks for its file
 _PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl", ".csv")
 
@@ -26,16 +28,30 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
     """The prompts of a list, a single one, or those of a mapping from prompts to their labels."""
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
-            entry = document.at_line({"raw": text, "label": label}, document.line_of(written, [text]))
+            entry = document.at_line(
+                {"raw": text, "label": label}, document.line_of(written, [text])
+            )
             if isinstance(label, str):
                 yield from prompts([entry], desk)
             else:
-                desk.say(f"the label of the prompt `{text}` is not text", desk.line("prompts", text), "write `PROMPT: LABEL`")
+                desk.say(
+                    f"the label of the prompt `{text}` is not text",
+                    desk.line("prompts", text),
+                    "write `PROMPT: LABEL`",
+                )
         return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):
-        origin = Origin(desk.file, getattr(item, "line", 0)) if isinstance(item, Mapping) else Origin(desk.file)
-        origin = origin if origin.line else desk.line("prompts", *([number] if isinstance(written, list) else []))
+        origin = (
+            Origin(desk.file, getattr(item, "line", 0))
+            if isinstance(item, Mapping)
+            else Origin(desk.file)
+        )
+        origin = (
+            origin
+            if origin.line
+            else desk.line("prompts", *([number] if isinstance(written, list) else []))
+        )
         try:
             yield from _prompt(item, origin, desk)
         except ConfigError as e:
@@ -48,9 +64,13 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         keys = desk.check(PromptKeys, item, item, origin.file)
         if keys is None or len(desk.mistakes) > before:  # one mistake for one prompt
             return
-        if keys.raw is None and (name := next((item[key] for key in _FILES if isinstance(item.get(key), str)), "")):
+        if keys.raw is None and (
+            name := next((item[key] for key in _FILES if isinstance(item.get(key), str)), "")
+        ):
             cure = f"write `raw: file://{name.removeprefix('file://')}`"
-            raise ConfigError.at("the file of a prompt is named by `raw` or `id`, and by nothing else", origin, cure)
+            raise ConfigError.at(
+                "the file of a prompt is named by `raw` or `id`, and by nothing else", origin, cure
+            )
         text = keys.raw if keys.raw is not None else keys.id
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
@@ -60,13 +80,23 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         for prompt in _prompt(text, origin, desk):
             yield replace(prompt, label=label or prompt.label, config=keys.config or {})
     elif not isinstance(item, str):
-        raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
+        raise ConfigError.at(
+            "a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it"
+        )
     elif item.startswith("file://") or _is_path(item):
-        yield from [scripts.by_file(item, desk.source, origin)] if is_code(item) else _files(item, origin, desk)
+        yield from (
+            [scripts.by_file(item, desk.source, origin)]
+            if is_code(item)
+            else _files(item, origin, desk)
+        )
     elif item.startswith("exec:"):
         yield scripts.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
-        raise ConfigError.at(f"gradegate does not fetch or run `{item}`", origin, "put the prompt into the repository")
+        raise ConfigError.at(
+            f"gradegate does not fetch or run `{item}`",
+            origin,
+            "put the prompt into the repository",
+        )
     else:
         desk.notes += _as_text(item, _NAME, origin)
         yield PromptSpec(item, item, origin)
@@ -86,11 +116,15 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
             yield from _rows(workspace.text(str(path), desk.source.folder, origin), name)
             continue
         if path.suffix not in _PATHS:
-            raise ConfigError.at(f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}")
+            raise ConfigError.at(
+                f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}"
+            )
         # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
         text = workspace.text(str(path), desk.source.folder, origin)
         if path.suffix == ".txt":
-            parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
+            parts = re.split(
+                r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE
+            )
             parts = [part.strip() for part in parts if part.strip()]
         elif path.suffix == ".jsonl":
             parts = [line for line in re.split(r"\r?\n", text) if line]
@@ -99,18 +133,26 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         else:
             parts = [text]
         if not parts:
-            raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")
+            raise ConfigError.at(
+                f"`{reference}` holds no prompt", Origin(name, 1), "write one into it"
+            )
         for number, part in enumerate(parts, 1):
-            yield PromptSpec(part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1))
+            yield PromptSpec(
+                part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1)
+            )
 
 
 def _rows(text: str, name: str) -> Iterator[PromptSpec]:
     """The prompts of a CSV file, as promptfoo has it: one a line, or the columns `prompt` and `label`. Raises ConfigError."""
-    lines = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [
+        (line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()
+    ]
     if "," in text:
         rows = list(testfiles.csv_table(text.encode(), name))
         if rows and "prompt" not in rows[0]:
-            raise ConfigError.at(f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line")
+            raise ConfigError.at(
+                f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line"
+            )
         found = [(row["prompt"].strip(), row.get("label", "").strip(), row.line) for row in rows]
     else:
         head = bool(lines) and lines[0][0].lower() == "prompt"
@@ -130,10 +172,14 @@ def _chat(suffix: str, text: str, name: str) -> str:
         return text
     inner = next((item for item in document.strings(parsed) if item.startswith("file://")), None)
     if inner:
-        raise ConfigError.at(f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable")
+        raise ConfigError.at(
+            f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable"
+        )
     return document.to_json(parsed) if isinstance(parsed, list | dict) else text
 
 
 def _is_path(text: str) -> bool:
     """A bare path: one word without a template that ends like a file of prompts, or of code."""
-    return (text.endswith(_PATHS) or is_code(text)) and not any(mark in text for mark in (" ", "\n", "{"))
+    return (text.endswith(_PATHS) or is_code(text)) and not any(
+        mark in text for mark in (" ", "\n", "{")
+    )

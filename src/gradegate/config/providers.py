@@ -19,8 +19,20 @@ from gradegate.templating.template import TemplateError, environment, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
-_NAMES = ("model", "modelName", "model_name", "modelId", "name", "provider")  # where people look for the name of a model
-TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
+_NAMES = (
+    "model",
+    "modelName",
+    "model_name",
+    "modelId",
+    "name",
+    "provider",
+)  # where people look for the name of a model
+TRANSFORMS = (
+    "transformResponse",
+    "responseParser",
+    "transformRequest",
+    "requestTransform",
+)  # of `http:`
 
 
 def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:
@@ -45,27 +57,48 @@ def providers(written: Any, source: Source, origin: Origin, form: str = "%s") ->
         return specs
     if isinstance(written, Mapping):
         return [_mapping(written, source, _origin(written, origin), form)]
-    raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
+    raise ConfigError.at(
+        "a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL"
+    )
 
 
 def targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     """As ``providers``; where no target is asked, whatever a config names is a label alone. Raises ConfigError."""
-    return providers(written, source, origin) if source.asks_targets else _labels(written, source, origin)
+    return (
+        providers(written, source, origin)
+        if source.asks_targets
+        else _labels(written, source, origin)
+    )
 
 
 def graders(written: Any, source: Source, origin: Origin) -> Graders:
     """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
     if not written or not source.asks_graders:
         return NOTHING
-    if isinstance(written, Mapping) and "id" not in written and any(kind in written for kind in KINDS):
+    if (
+        isinstance(written, Mapping)
+        and "id" not in written
+        and any(kind in written for kind in KINDS)
+    ):
         unknown = [key for key in written if key not in KINDS]
         if unknown:
             cure = "the kinds are " + ", ".join(KINDS)
-            raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
-        of_kinds = ((kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec)
-        return {kind: providers(spec, source, _origin(spec, origin), form)[0] for kind, form, spec in of_kinds}
-    if isinstance(written, Mapping) and (wrong := _unnamed(_with_id(written), _origin(written, origin), "provider: %s")):
-        source.idle.append(Idle("provider without an id", wrong.origin or origin))  # shown where nothing is graded by it
+            raise ConfigError.at(
+                f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure
+            )
+        of_kinds = (
+            (kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec
+        )
+        return {
+            kind: providers(spec, source, _origin(spec, origin), form)[0]
+            for kind, form, spec in of_kinds
+        }
+    if isinstance(written, Mapping) and (
+        wrong := _unnamed(_with_id(written), _origin(written, origin), "provider: %s")
+    ):
+        source.idle.append(
+            Idle("provider without an id", wrong.origin or origin)
+        )  # shown where nothing is graded by it
         return {"*": ProviderSpec("", wrong=wrong)}
     if isinstance(written, list) and len(written) != 1:
         raise ConfigError.at("a grader is one provider, not several", origin, "name one")
@@ -81,10 +114,14 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
     if wrong := _unnamed(written, origin, form):
         raise ConfigError(wrong)
     if "transformResponse" in written:
-        raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
+        raise ConfigError.at(
+            "`transformResponse` belongs into `config` of the provider", origin, "move it there"
+        )
     meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
     try:
-        keys = ProviderKeys.model_validate({key: value for key, value in meant.items() if value is not None})
+        keys = ProviderKeys.model_validate(
+            {key: value for key, value in meant.items() if value is not None}
+        )
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
@@ -94,8 +131,12 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         for key in TRANSFORMS
         if scripts.is_script(str(it := keys.config.get(key, "")))
     }
-    spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
-    places = {key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config}
+    spec = ProviderSpec(
+        str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env
+    )
+    places = {
+        key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config
+    }
     return shown(replace(spec, origin=origin, places=places), source.env)
 
 
@@ -103,7 +144,11 @@ def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake |
     """What is wrong with a mapping that names no model."""
     if written.get("id") is not None:
         return None
-    return Mistake("the provider has no `id`, so it names no model", origin, f"write `{form % _with_model(written)}`")
+    return Mistake(
+        "the provider has no `id`, so it names no model",
+        origin,
+        f"write `{form % _with_model(written)}`",
+    )
 
 
 def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
@@ -111,8 +156,14 @@ def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any
     if "id" not in written and len(written) == 1:
         ((provider_id, rest),) = written.items()
         if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
-            is_id = not asked or ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
-            return document.at_line({"id": provider_id, **rest}, getattr(rest, "line", 0)) if is_id else written
+            is_id = (
+                not asked or ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
+            )
+            return (
+                document.at_line({"id": provider_id, **rest}, getattr(rest, "line", 0))
+                if is_id
+                else written
+            )
     return written
 
 
@@ -120,24 +171,39 @@ def _with_model(written: Mapping[str, Any]) -> str:
     """The mapping as it is meant: what is no key of a provider is an option of its model. Values may be secret."""
     vendor, inner = next(iter(written.items()), ("", None))
     vendors = {name.partition(":")[0] for name in PROVIDERS.names()}
-    if len(written) == 1 and isinstance(inner, Mapping) and vendor in vendors:  # as in `{anthropic: {modelName: ...}}`
+    if (
+        len(written) == 1 and isinstance(inner, Mapping) and vendor in vendors
+    ):  # as in `{anthropic: {modelName: ...}}`
         return _with_options(f"{vendor}:MODEL", [key for key in inner if key not in _NAMES])
     config = written.get("config")
     options = [key for key in written if key not in (*ProviderKeys.model_fields, *_NAMES)]
-    return _with_options("openai:chat:MODEL", [*options, *(config if isinstance(config, Mapping) else ())])
+    return _with_options(
+        "openai:chat:MODEL", [*options, *(config if isinstance(config, Mapping) else ())]
+    )
 
 
 def _with_options(provider_id: str, options: Sequence[str]) -> str:
     shown = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
-    return f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}" if shown else f"{{id: {provider_id}}}"
+    return (
+        f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}"
+        if shown
+        else f"{{id: {provider_id}}}"
+    )
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
     overlay, drawn = literals(spec.env, env, spec.origin)
     inner = env.over(overlay, {**drawn, **spec.drawn})
-    uses = {use for place, value in (("id", spec.id), *spec.config.items()) for use in _uses(place, value, inner, spec)}
-    provider_id, config = _filled(spec.id, inner, spec.origin), _filled(spec.config, inner, spec.origin)
+    uses = {
+        use
+        for place, value in (("id", spec.id), *spec.config.items())
+        for use in _uses(place, value, inner, spec)
+    }
+    provider_id, config = (
+        _filled(spec.id, inner, spec.origin),
+        _filled(spec.config, inner, spec.origin),
+    )
     reads, drawn = spec.reads | uses, {**drawn, **spec.drawn}
     return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn=drawn)
 
@@ -145,11 +211,21 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
 def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
     """What an option shows of the environment: each header apart. Raises ConfigError."""
     apart = place == "headers" and isinstance(value, Mapping)
-    shows = [(f"headers.{name}", HEADER, text) for name, text in value.items()] if apart else [(place, TEXT, value)]
-    return {Use(variable, where, kind) for where, kind, inner in shows for variable in sources(inner, env, spec.origin)}
+    shows = (
+        [(f"headers.{name}", HEADER, text) for name, text in value.items()]
+        if apart
+        else [(place, TEXT, value)]
+    )
+    return {
+        Use(variable, where, kind)
+        for where, kind, inner in shows
+        for variable in sources(inner, env, spec.origin)
+    }
 
 
-def literals(written: Mapping[str, str], env: Environment, origin: Origin) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+def literals(
+    written: Mapping[str, str], env: Environment, origin: Origin
+) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
     """The values of an ``env`` block, filled in, and the variables that each of them shows. Raises ConfigError."""
     drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
     return _filled(written, env, origin), drawn
@@ -175,7 +251,11 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
             if not env.get(name):
                 cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
                 raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
-        return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
+        return (
+            render_env(value, {name: env.get(name) for name in names if env.get(name)})
+            if names
+            else value
+        )
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
 
@@ -183,13 +263,21 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
 def _file(written: Any) -> str:
     """The file that a provider's id names, as ``file://x.yaml`` or ``{id: file://x.yaml}``; empty where it names none."""
     named = written.get("id") if isinstance(written, Mapping) else written
-    is_file = isinstance(named, str) and named.startswith("file://") and named.endswith((".yaml", ".yml", ".json"))
+    is_file = (
+        isinstance(named, str)
+        and named.startswith("file://")
+        and named.endswith((".yaml", ".yml", ".json"))
+    )
     return str(named) if is_file else ""
 
 
-def _from_file(file: str, written: Any, source: Source, origin: Origin) -> tuple[Any, Source, Origin]:
+def _from_file(
+    file: str, written: Any, source: Source, origin: Origin
+) -> tuple[Any, Source, Origin]:
     """What the file says, to be read as if it were written here. Raises ConfigError."""
-    beside = sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
+    beside = (
+        sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
+    )
     if beside:
         what = f"`{beside[0]}` beside `id: {file}` has no effect: the file defines the provider"
         raise ConfigError.at(what, _origin(written, origin), "write it into the file")
@@ -198,7 +286,9 @@ def _from_file(file: str, written: Any, source: Source, origin: Origin) -> tuple
     for item in content if isinstance(content, list) else [content]:
         if _file(item):
             place = Origin(name, getattr(item, "line", 1))
-            raise ConfigError.at(f"`{file}` names another file of providers", place, "write the providers into it")
+            raise ConfigError.at(
+                f"`{file}` names another file of providers", place, "write the providers into it"
+            )
     return content, source, Origin(name, 1)
 
 
@@ -215,14 +305,20 @@ def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     if isinstance(written, list):
         return [spec for item in written for spec in _labels(item, source, _origin(item, origin))]
     if not isinstance(written, Mapping):
-        raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. my-application")
+        raise ConfigError.at(
+            "a provider is a text or a mapping with an `id`", origin, "write e.g. my-application"
+        )
     named, place = _with_id(written, asked=False), _origin(written, origin)
     if named.get("transform"):
         source.idle.append(Idle("transform of a target that is not asked", place))
     config, prompts = named.get("config"), named.get("prompts")
-    prompts = [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
+    prompts = (
+        [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
+    )
     name = named.get("id") or named.get("label")
     if not isinstance(name, str):
-        raise ConfigError.at("the provider has no `id`", place, "give it one, such as my-application")
+        raise ConfigError.at(
+            "the provider has no `id`", place, "give it one, such as my-application"
+        )
     label, kept = str(named.get("label") or ""), config if isinstance(config, Mapping) else {}
     return [ProviderSpec(name, label, kept, tuple(map(str, prompts)), origin=place)]

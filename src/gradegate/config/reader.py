@@ -47,14 +47,22 @@ class Desk:
         nothing behind it, or comments alone, is none; so is an empty list of what is not done (``extensions: []``).
         """
         if not UNSUPPORTED.keys().isdisjoint(value):
-            value = {key: item for key, item in value.items() if key not in UNSUPPORTED or item not in ([], {})}
+            value = {
+                key: item
+                for key, item in value.items()
+                if key not in UNSUPPORTED or item not in ([], {})
+            }
         value = idle.kept(model, value, file, self.source.idle)
         try:
             return model.model_validate(value)
         except ValidationError as e:
-            for detail in e.errors(include_url=False):  # of which null is no value, but a threshold that is meant
+            for detail in e.errors(
+                include_url=False
+            ):  # of which null is no value, but a threshold that is meant
                 if detail["input"] is None and detail["type"] != "empty":
-                    value = _without(value, [step for step in detail["loc"] if isinstance(step, str)])
+                    value = _without(
+                        value, [step for step in detail["loc"] if isinstance(step, str)]
+                    )
         try:
             return model.model_validate(value)
         except ValidationError as e:
@@ -82,7 +90,11 @@ class Desk:
     def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
         """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
         try:
-            return tuple(specs.providers(written, self.source, origin)) if written and self.source.asks_graders else ()
+            return (
+                tuple(specs.providers(written, self.source, origin))
+                if written and self.source.asks_graders
+                else ()
+            )
         except ConfigError as e:
             self.mistakes += e.mistakes
             return ()

@@ -49,7 +49,13 @@ def config_schema() -> Schema:
     """The schema of a config file in promptfoo's dialect, with our own keys."""
     schema = keys.ConfigKeys.model_json_schema()
     defs = schema.pop("$defs")
-    for model in (keys.TestKeys, keys.AssertionKeys, keys.ProviderKeys, keys.DerivedKeys, keys.ScenarioKeys):
+    for model in (
+        keys.TestKeys,
+        keys.AssertionKeys,
+        keys.ProviderKeys,
+        keys.DerivedKeys,
+        keys.ScenarioKeys,
+    ):
         one = model.model_json_schema()
         defs |= {**one.pop("$defs", {}), model.__name__: one}
     _link(schema, defs)
@@ -64,33 +70,61 @@ def config_schema() -> Schema:
 
 def _link(schema: Schema, defs: Schema) -> None:
     """What stands behind keys whose values the reader looks at later."""
-    test, asserted, provider = ({"$ref": f"#/$defs/{name}Keys"} for name in ("Test", "Assertion", "Provider"))
+    test, asserted, provider = (
+        {"$ref": f"#/$defs/{name}Keys"} for name in ("Test", "Assertion", "Provider")
+    )
     text, mapping = {"type": "string"}, {"type": "object"}
-    made: Schema = {"type": "object", "required": ["path"], "properties": {"path": text, "config": {}}}
-    made |= {"additionalProperties": False, "description": "tests that code of the repository makes (`allow-exec`)"}
+    made: Schema = {
+        "type": "object",
+        "required": ["path"],
+        "properties": {"path": text, "config": {}},
+    }
+    made |= {
+        "additionalProperties": False,
+        "description": "tests that code of the repository makes (`allow-exec`)",
+    }
     each = {"type": "array", "items": {"anyOf": [test, text, made]}}
     root = schema["properties"]
     root["tests"] = {"anyOf": [each, text, test, made]}
     root["defaultTest"] = {"anyOf": [test, text]}
-    model = {"anyOf": [text, provider, mapping]}  # an id may also be a key, and a target that is not asked any mapping
+    model = {
+        "anyOf": [text, provider, mapping]
+    }  # an id may also be a key, and a target that is not asked any mapping
     for key in ("providers", "targets"):
         root[key] = {"anyOf": [{"type": "array", "items": model}, *model["anyOf"]]}
     scenario = {"$ref": "#/$defs/ScenarioKeys"}
-    root["scenarios"] = {"anyOf": [{"type": "array", "items": {"anyOf": [scenario, text]}}, scenario, text]}
+    root["scenarios"] = {
+        "anyOf": [{"type": "array", "items": {"anyOf": [scenario, text]}}, scenario, text]
+    }
     root["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedKeys"}}
     root["gate"]["anyOf"][-1] = {"enum": [*keys.PRESETS]}
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
-    for key, empty in (("extensions", {"type": "array", "maxItems": 0}), ("nunjucksFilters", _EMPTY)):
-        root[key] = {**empty, "description": "read as promptfoo writes it where it is empty, and a mistake else"}
+    for key, empty in (
+        ("extensions", {"type": "array", "maxItems": 0}),
+        ("nunjucksFilters", _EMPTY),
+    ):
+        root[key] = {
+            **empty,
+            "description": "read as promptfoo writes it where it is empty, and a mistake else",
+        }
     root["redteam"] = {"type": "object", "description": "passed over beside tests"}
-    defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
+    defs["TestKeys"]["properties"]["turns"] = {
+        "anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]
+    }
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in keys.LIMITS]
-    extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
+    extra = {
+        name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS
+    }
     extra |= {name: {"description": "steers the test, as in promptfoo"} for name in keys.STEERING}
-    extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}
-    defs["OptionKeys"]["properties"] = dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
+    extra |= {
+        name: {"description": f"an option of {', '.join(kinds)}"}
+        for name, kinds in _shared_options().items()
+    }
+    defs["OptionKeys"]["properties"] = (
+        dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
+    )
     defs["OptionKeys"]["additionalProperties"] = False
 
 
@@ -99,11 +133,18 @@ def _turn() -> Schema:
     told: Schema = {
         "role": {"enum": ["user", "assistant"], "description": "who speaks"},
         "content": {"type": "string", "description": "what is said; no template"},
-        "retrieval_context": {"description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"},
+        "retrieval_context": {
+            "description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"
+        },
         "images": {"description": "images of the message"},
         "tool_calls": {"description": "the tools that an answer called"},
     }
-    return {"type": "object", "properties": told, "required": ["role", "content"], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": told,
+        "required": ["role", "content"],
+        "additionalProperties": False,
+    }
 
 
 def _shared_options() -> Mapping[str, Sequence[str]]:
@@ -121,8 +162,18 @@ def _finish(name: str, schema: Schema) -> None:
     schema.pop("title", None)
     properties: dict[str, Schema] = schema.get("properties", {})
     for key, written in properties.items():
-        number = {"type": "number", "minimum": 0, "maximum": 1} if name == "TestKeys" else {"type": "number"}
-        limit: Schema = {"anyOf": [number, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]}
+        number = (
+            {"type": "number", "minimum": 0, "maximum": 1}
+            if name == "TestKeys"
+            else {"type": "number"}
+        )
+        limit: Schema = {
+            "anyOf": [
+                number,
+                {"const": "none"},
+                {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"},
+            ]
+        }
         value = limit if key == "threshold" else _or_nothing(_relaxed(written))
         if key == "confirm":
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
@@ -140,9 +191,15 @@ def _relaxed(written: Any, quoted: bool = True) -> Any:
     if not isinstance(written, Mapping):
         return written
     value = {
-        _BOUNDS.get(key, key): _relaxed(item, quoted) for key, item in written.items() if not (key == "title" and isinstance(item, str))
+        _BOUNDS.get(key, key): _relaxed(item, quoted)
+        for key, item in written.items()
+        if not (key == "title" and isinstance(item, str))
     }
-    if isinstance(options := value.get("anyOf"), list) and {"type": "null"} in options and len(options) == 2:
+    if (
+        isinstance(options := value.get("anyOf"), list)
+        and {"type": "null"} in options
+        and len(options) == 2
+    ):
         (other,) = (item for item in options if item != {"type": "null"})
         value = {**other, **{key: item for key, item in value.items() if key != "anyOf"}}
     if value.get("default", ...) is None:
@@ -151,7 +208,12 @@ def _relaxed(written: Any, quoted: bool = True) -> Any:
     if kind in ("number", "integer"):
         value |= {"type": [kind, "string"], "pattern": _NUMERIC}
     if kind == "boolean":
-        value |= {"type": ["boolean", "integer", "string"], "minimum": 0, "maximum": 1, "pattern": _FLAG}
+        value |= {
+            "type": ["boolean", "integer", "string"],
+            "minimum": 0,
+            "maximum": 1,
+            "pattern": _FLAG,
+        }
     return value
 
 
@@ -176,26 +238,43 @@ def _typed(schema: Schema) -> Schema:
     kinds: dict[type[Grader], list[str]] = {}
     for name, kind in GRADERS:
         kinds.setdefault(kind, []).append(name)
-    firsts = {kind: str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`") for kind in kinds}
-    sentences = {name: firsts[kind] for kind, names in kinds.items() for name in names} | {SET: SET_SENTENCE}
+    firsts = {
+        kind: str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")
+        for kind in kinds
+    }
+    sentences = {name: firsts[kind] for kind, names in kinds.items() for name in names} | {
+        SET: SET_SENTENCE
+    }
     names = sorted(sentences)
     opposite = "|".join(names)  # letters, digits, hyphens, colons: nothing to escape
     schema["properties"]["type"] = {
         "description": _sentences()["AssertionKeys"]["type"],
         "anyOf": [
             *({"const": name, "description": sentences[name]} for name in names),
-            {"type": "string", "pattern": f"^not-({opposite})$", "description": "The opposite of a type."},
+            {
+                "type": "string",
+                "pattern": f"^not-({opposite})$",
+                "description": "The opposite of a type.",
+            },
         ],
     }
-    schema["properties"]["value"] = {}  # each type has its own sentence, and editors show the first that they find
-    schema["properties"]["$ref"] = {"type": "string", "description": "`#/assertionTemplates/NAME`: the assertion of that name"}
+    schema["properties"][
+        "value"
+    ] = {}  # each type has its own sentence, and editors show the first that they find
+    schema["properties"]["$ref"] = {
+        "type": "string",
+        "description": "`#/assertionTemplates/NAME`: the assertion of that name",
+    }
     schema["required"] = []
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}
     # A set takes members that are none, and no threshold that holds nothing.
     member = {"not": {"properties": {"type": {"pattern": f"^(not-)?{SET}$"}}, "required": ["type"]}}
     of_set = {"assert": {"minItems": 1, "items": member}, "threshold": {"not": _NOTHING}}
-    schema["allOf"] = [_case([SET], {"properties": of_set, "required": ["assert"]}), {"not": _ADVICE_THAT_BLOCKS}]
+    schema["allOf"] = [
+        _case([SET], {"properties": of_set, "required": ["assert"]}),
+        {"not": _ADVICE_THAT_BLOCKS},
+    ]
     for kind, written in kinds.items():
         then, more = _of_kind(kind, sentences[written[0]])
         schema["allOf"].append(_case(written, then))
@@ -216,32 +295,53 @@ def _case(names: Sequence[str], then: Schema) -> Schema:
 def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     """The schema of an assertion of one grader, and the definitions that it takes."""
     whole = TypeAdapter(kind).json_schema(ref_template=f"#/$defs/{kind.__name__}.{{model}}")
-    defs = {f"{kind.__name__}.{name}": _relaxed(one, quoted=False) for name, one in whole.pop("$defs", {}).items()}
+    defs = {
+        f"{kind.__name__}.{name}": _relaxed(one, quoted=False)
+        for name, one in whole.pop("$defs", {}).items()
+    }
     options, told = _relaxed(whole.get("properties", {}), quoted=False), sentences_of(kind)
     value = options.pop("value", None)
     default = kind.scoring.default
-    then: Schema = {"description": sentence, "properties": {"value": {"description": "This type takes no value."}}}
+    then: Schema = {
+        "description": sentence,
+        "properties": {"value": {"description": "This type takes no value."}},
+    }
     if value is not None:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
         inside: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
         then["properties"]["value"] = {"description": about, **inside, "anyOf": [value, ANYTHING]}
     default = options.get("threshold", {}).get("default") if default is None else default
-    ends = {"minimum": 0, "maximum": 1} if kind.scoring.share else {}  # a share where its score is one
+    ends = (
+        {"minimum": 0, "maximum": 1} if kind.scoring.share else {}
+    )  # a share where its score is one
     then["properties"]["threshold"] = ends | ({} if default is None else {"default": default})
     if not kind.written.own_config:
-        known = {name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]} for name, it in options.items()}
+        known = {
+            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]}
+            for name, it in options.items()
+        }
         known.pop("threshold", None)
         known.pop("context_transform", None)
         if any(item.name == "context_transform" for item in _fields(kind)):
-            known["context_transform"] = {"description": _sentences()["AssertionKeys"]["contextTransform"]}
+            known["context_transform"] = {
+                "description": _sentences()["AssertionKeys"]["contextTransform"]
+            }
         if kind.written.lifted:
             known |= {
                 "threshold": {"description": "as DeepEval has it"},
                 "model": {"description": "the model that grades, as DeepEval has it"},
             }
-        then["properties"]["config"] = {"type": ["object", "null"], "properties": known, "additionalProperties": False}
-    lacking = (item.name for item in _fields(kind) if item.default is item.default_factory is dataclasses.MISSING)
+        then["properties"]["config"] = {
+            "type": ["object", "null"],
+            "properties": known,
+            "additionalProperties": False,
+        }
+    lacking = (
+        item.name
+        for item in _fields(kind)
+        if item.default is item.default_factory is dataclasses.MISSING
+    )
     required = [name for name in lacking if name in ("value", "threshold")]
     return {**then, "required": required}, defs
 

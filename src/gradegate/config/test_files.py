@@ -33,7 +33,15 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _LIMIT = re.compile(r"__config:(__expected\d*):threshold")
 # Columns that are no variables, and what people call the one for assertions in place of its name.
-_NAMES = ("__expected", "__prefix", "__suffix", "__description", "__providerOutput", "__threshold", "__metric")
+_NAMES = (
+    "__expected",
+    "__prefix",
+    "__suffix",
+    "__description",
+    "__providerOutput",
+    "__threshold",
+    "__metric",
+)
 _SPECIAL = re.compile("|".join(_NAMES) + r"|__expected\d+|__metadata:.+|__config:.+")
 _ASSERTED = re.compile(r"_*(?:expected|assert|asserts|assertion|assertions)\d*", re.IGNORECASE)
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
@@ -51,19 +59,29 @@ def csv_table(content: bytes, file: str) -> Iterator[document.Map]:
         yield document.at_line(dict(zip(header, row, strict=False)), line)
 
 
-def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
+def _rows(
+    content: bytes, file: str, each: int, per_cell: int = 0
+) -> Iterator[tuple[list[str], list[str], int]]:
     """The header, a row that is not empty, and its line; ``each`` and ``per_cell``: what a row counts."""
     try:
         # The lines with their ends, as ``StringIO`` gives them, which takes four times the memory of the text.
-        rows = csv.reader((match[0] for match in _LINE.finditer(content.decode("utf-8-sig"))), strict=True)
+        rows = csv.reader(
+            (match[0] for match in _LINE.finditer(content.decode("utf-8-sig"))), strict=True
+        )
         header = [name.strip() for name in next(rows, [])]
         _check_columns(header, Origin(file, 1))
         line = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):
-                if len(row) > len(header) or any(name.startswith("__") for name in header[len(row) :]):
+                if len(row) > len(header) or any(
+                    name.startswith("__") for name in header[len(row) :]
+                ):
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
-                    cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
+                    cure = (
+                        "quote the commas"
+                        if len(row) > len(header)
+                        else "write the commas of empty cells too"
+                    )
                     raise ConfigError.at(what, Origin(file, line), cure)
                 READ.add_values(each + per_cell * len(row))
                 yield header, row, line
@@ -98,7 +116,9 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
         if not name.startswith("__"):
             # A column that is meant to assert and is a variable would leave the check out, and be green.
             if name.startswith("_") and _SPECIAL.fullmatch(f"_{name}"):
-                raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
+                raise ConfigError.at(
+                    f"the column `{name}` is a variable", origin, f"write `_{name}`"
+                )
             kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
             if GRADERS.find(kind.removeprefix("not-")):
                 what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` looks like an assertion"
@@ -129,7 +149,9 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
                 expected[match[1]]["threshold"] = _number(cell, origin)
         else:
             close = near(name, _NAMES)
-            cure = f'did you mean "{close}"?' if close else "columns of your own do not start with __"
+            cure = (
+                f'did you mean "{close}"?' if close else "columns of your own do not start with __"
+            )
             raise ConfigError.at(f"unknown column `{name}`", origin, cure)
     test["assert"] = list(expected.values())
     return test
@@ -143,7 +165,9 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
         return {"type": "python", "value": stripped.removeprefix("python:").strip()}
     if stripped.startswith("file://"):
         cure = "assert it with another type"
-        raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
+        raise ConfigError.at(
+            f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure
+        )
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
     kind, typed = _kind(stripped)
@@ -181,20 +205,29 @@ def _number(cell: str, origin: Origin) -> float:
     try:
         return float(cell)
     except ValueError as e:
-        raise ConfigError.at(f"the threshold {cell!r} is not a number", origin, "write a number") from e
+        raise ConfigError.at(
+            f"the threshold {cell!r} is not a number", origin, "write a number"
+        ) from e
 
 
 TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
-def tests_in(reference: str, source: Source, origin: Origin, config: Any = None) -> Iterator[tuple[Any, str, Any]]:  # noqa: PT028 - no test
+def tests_in(
+    reference: str,
+    source: Source,
+    origin: Origin,
+    config: Any = None,  # noqa: PT028 - no test
+) -> Iterator[tuple[Any, str, Any]]:
     """Each test of the files that a path or pattern matches: (test, file, the document it is in). Raises ConfigError.
 
     ``config`` is what a function that makes tests is called with.
     """
     if reference.startswith(("huggingface://", "http://", "https://")):
-        raise ConfigError.at(f"`{reference}` is not fetched", origin, "download the tests into the repository")
+        raise ConfigError.at(
+            f"`{reference}` is not fetched", origin, "download the tests into the repository"
+        )
     cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
     if is_code(reference):
         name = source.workspace.name(source.folder / split(reference)[0])
@@ -202,13 +235,19 @@ def tests_in(reference: str, source: Source, origin: Origin, config: Any = None)
         return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
-            raise ConfigError.at(f"`{reference}` is a kind of file that gradegate does not read", origin, cure)
+            raise ConfigError.at(
+                f"`{reference}` is a kind of file that gradegate does not read", origin, cure
+            )
         test = None
         for test in _read(path, source, origin):
             yield test
         if test is None:
             what = "the file holds no tests, so nothing would be checked"
-            raise ConfigError.at(what, Origin(source.workspace.name(path), 1), "add some, or take the file out of `tests`")
+            raise ConfigError.at(
+                what,
+                Origin(source.workspace.name(path), 1),
+                "add some, or take the file out of `tests`",
+            )
 
 
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
@@ -226,11 +265,15 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
         tests = goldens.tests(tests, name, joined=False) if goldens.are_goldens(tests) else tests
         if not isinstance(tests, list):
             if not isinstance(tests, dict):
-                raise ConfigError.at("the file holds no tests", Origin(name, 1), "write a list of tests")
+                raise ConfigError.at(
+                    "the file holds no tests", Origin(name, 1), "write a list of tests"
+                )
             tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
         yield from ((test, name, tests) for test in tests)
 
 
 def table(content: bytes, name: str) -> list[document.Map]:
     """The rows of a file of JSON lines or CSV, as they are, each with its line. Raises ConfigError."""
-    return list(document.read_lines(content, name) if name.endswith(".jsonl") else csv_table(content, name))
+    return list(
+        document.read_lines(content, name) if name.endswith(".jsonl") else csv_table(content, name)
+    )

@@ -16,12 +16,20 @@ from gradegate.providers.api.options import steers
 from gradegate.registry import near, plain
 
 _TABLE = table("config", "keys.yaml")
-UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]  # what promptfoo knows and gradegate does not do
-MISPLACED: Mapping[str, str] = _TABLE["misplaced"]  # keys at the wrong level, where that takes more than the name of their place
-DOCUMENTS = frozenset(_TABLE["documents"])  # what documents a test or an assertion, and nothing else
+UNSUPPORTED: Mapping[str, str] = _TABLE[
+    "unsupported"
+]  # what promptfoo knows and gradegate does not do
+MISPLACED: Mapping[str, str] = _TABLE[
+    "misplaced"
+]  # keys at the wrong level, where that takes more than the name of their place
+DOCUMENTS = frozenset(
+    _TABLE["documents"]
+)  # what documents a test or an assertion, and nothing else
 # Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
 _WORDS = frozenset(_TABLE["checks"])
-_INSIDE = re.compile("assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria")
+_INSIDE = re.compile(
+    "assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria"
+)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.
 _LIMITED = frozenset({"root", "gate", "rule", "evaluateOptions", "commandLineOptions"})
@@ -40,7 +48,11 @@ def documents(key: str) -> bool:
 
 @cache
 def _meant(place: str) -> Mapping[str, str]:
-    return {word: entry["say"] for entry in _TABLE["meant"].get(place, ()) for word in entry["for"].split()}
+    return {
+        word: entry["say"]
+        for entry in _TABLE["meant"].get(place, ())
+        for word in entry["for"].split()
+    }
 
 
 def is_meant(key: str, place: str) -> bool:
@@ -48,7 +60,9 @@ def is_meant(key: str, place: str) -> bool:
     return plain(key) in _meant(place)
 
 
-def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], str], value: Any = None) -> tuple[str, str]:
+def said(
+    key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], str], value: Any = None
+) -> tuple[str, str]:
     """What is wrong with an unknown key, and the cure.
 
     ``known`` are the keys of its place, ``elsewhere`` gives the place of a key that has one ("into an assertion").
@@ -60,12 +74,20 @@ def said(key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], 
     if cure := _meant(place).get(word):
         return unknown, cure
     if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
-        nothing = f"`{key}` is not a key of a rule" if place == "rule" else f"`{key}` decides nothing there"
+        nothing = (
+            f"`{key}` is not a key of a rule"
+            if place == "rule"
+            else f"`{key}` decides nothing there"
+        )
         return nothing, as_rule(key, value, place)
     if asserts(value):
-        return f"`{key}` has no meaning here, so its assertion is not checked", _nearest(key, place, list(known))
+        return f"`{key}` has no meaning here, so its assertion is not checked", _nearest(
+            key, place, list(known)
+        )
     if documents(key) and (limit := limit_in(value)):
-        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, value.get(limit) if isinstance(value, dict) else None, place)
+        return f"`{limit}` of `{key}` decides nothing there", as_rule(
+            limit, value.get(limit) if isinstance(value, dict) else None, place
+        )
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
@@ -89,7 +111,15 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
 # --- keys that speak of thresholds where no tool reads any --------------------------------------------------------------
 
 
-_RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases", "max-cost-increase", "max-latency-increase")
+_RULES = (
+    "min-pass-rate",
+    "min-score",
+    "max-new-failures",
+    "max-drop",
+    "min-cases",
+    "max-cost-increase",
+    "max-latency-increase",
+)
 _COUNTS = ("max-new-failures", "min-cases")
 _EXAMPLE = 0.9
 _LARGEST = 1_000_000  # number that a cure repeats
@@ -114,7 +144,9 @@ def _keys_in(value: Any) -> Iterator[str]:
     left = [value]
     for item in left:  # which grows
         yield from map(str, item) if isinstance(item, Mapping) else ()
-        inner = item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+        inner = (
+            item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
+        )
         left += inner if len(left) < _LARGEST else ()
 
 
@@ -124,17 +156,29 @@ def as_rule(key: str, value: Any, place: str) -> str:
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
     limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"
     if place == "rule":
-        return f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
+        return (
+            f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
+        )
     rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
     if place == "gate":
         return f"write `{rule}`"
-    of_one = ", or, where it is one of a test or an assertion, write it there" if key == "threshold" else ""
+    of_one = (
+        ", or, where it is one of a test or an assertion, write it there"
+        if key == "threshold"
+        else ""
+    )
     return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
 
 
 def _share(value: Any) -> str:
     """A share from 0 to 1 as it is meant: 80 and "80%" are 0.8."""
-    text = value if isinstance(value, str) else repr(value) if type(value) in (int, float) and abs(value) <= 100 else ""
+    text = (
+        value
+        if isinstance(value, str)
+        else repr(value)
+        if type(value) in (int, float) and abs(value) <= 100
+        else ""
+    )
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
     number = float(match[1]) if match else _EXAMPLE
     number = number / 100 if number > 1 or (match and match[2]) else number
@@ -159,4 +203,6 @@ def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[Bas
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None)
+    return next(
+        (model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None
+    )

@@ -151,10 +151,16 @@ class Transcript(Struct, frozen=True):
     vars: Mapping[str, Any] = {}
     usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
     metadata: Mapping[str, Any] = {}
-    spent: Usage | None = None  # what it cost now: less where it came from the cache. None: the same
-    tools: Mapping[str, Any] | None = None  # those of the target by name, with the JSON Schemas of their parameters
+    spent: Usage | None = (
+        None  # what it cost now: less where it came from the cache. None: the same
+    )
+    tools: Mapping[str, Any] | None = (
+        None  # those of the target by name, with the JSON Schemas of their parameters
+    )
     target: str = ""  # who answered, by the name in reports
-    before: Any = None  # the last answer before the transforms of test and assertion, where there are any
+    before: Any = (
+        None  # the last answer before the transforms of test and assertion, where there are any
+    )
 
     @property
     def source(self) -> Any:
@@ -191,11 +197,17 @@ def told(items: Any) -> tuple[Turn, ...]:
         raise ValueError("it is a list of `{input, output}`")
     turns: list[Turn] = []
     for number, item in enumerate(items, 1):
-        if not isinstance(item, Mapping) or "output" not in item or not {"input", "prompt"} & set(item):
+        if (
+            not isinstance(item, Mapping)
+            or "output" not in item
+            or not {"input", "prompt"} & set(item)
+        ):
             raise ValueError(f"item {number} has no `input` and `output`")
         said = item["input"] if "input" in item else item["prompt"]  # as promptfoo has it, too
         for role, text in (("user", said), ("assistant", item["output"])):
-            turns.append(Turn(role, text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)))
+            turns.append(
+                Turn(role, text if isinstance(text, str) else json.dumps(text, ensure_ascii=False))
+            )
     return tuple(turns)
 
 
@@ -206,7 +218,9 @@ class Numbered(NamedTuple):
     turn: Turn
 
 
-Exchange = tuple[Numbered, ...]  # at least one message of the user, and it ends with the assistant's
+Exchange = tuple[
+    Numbered, ...
+]  # at least one message of the user, and it ends with the assistant's
 Window = tuple[Exchange, ...]
 
 

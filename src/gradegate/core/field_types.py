@@ -35,9 +35,13 @@ def _told(without: str) -> Callable[[Any], Any]:
 
 
 # A threshold as configs write it; None where they write none.
-OfAssertion = Annotated[Number | Literal["none"] | None, BeforeValidator(_told("or `none`: the score is reported and decides nothing"))]
+OfAssertion = Annotated[
+    Number | Literal["none"] | None,
+    BeforeValidator(_told("or `none`: the score is reported and decides nothing")),
+]
 OfTest = Annotated[
-    Number | Literal["none"] | None, BeforeValidator(_told("or `none`: every assertion must pass, whatever defaultTest sets"))
+    Number | Literal["none"] | None,
+    BeforeValidator(_told("or `none`: every assertion must pass, whatever defaultTest sets")),
 ]
 
 
@@ -46,7 +50,9 @@ def _day(value: Any) -> Any:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         with suppress(ValueError):
             return date.fromisoformat(value)
-    raise PydanticCustomError("day", "is not a date", {"cure": "write YEAR-MONTH-DAY, such as 2026-12-31"})
+    raise PydanticCustomError(
+        "day", "is not a date", {"cure": "write YEAR-MONTH-DAY, such as 2026-12-31"}
+    )
 
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
@@ -88,4 +94,8 @@ def parted(value: Any) -> Any:
 
 def stripped(value: Any) -> Any:
     """A list with its texts stripped."""
-    return [item.strip() if isinstance(item, str) else item for item in value] if isinstance(value, list) else value
+    return (
+        [item.strip() if isinstance(item, str) else item for item in value]
+        if isinstance(value, list)
+        else value
+    )

@@ -38,7 +38,11 @@ def chance(share: float) -> str:
 
 def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
     """A score and a limit as people see them, told apart where they differ."""
-    return _apart(figure, score, limit, range(4, 18)) if scale == 1 else (cut(score, scale), cut(limit, scale))
+    return (
+        _apart(figure, score, limit, range(4, 18))
+        if scale == 1
+        else (cut(score, scale), cut(limit, scale))
+    )
 
 
 def cut(score: float, scale: int) -> str:
@@ -63,7 +67,9 @@ def _cut_percent(share: float, digits: int) -> str:
     return f"{whole:,f}".rstrip("0").rstrip(".") + "%"
 
 
-def _apart(show: Callable[[float, int], str], value: float, other: float, lengths: range) -> tuple[str, str]:
+def _apart(
+    show: Callable[[float, int], str], value: float, other: float, lengths: range
+) -> tuple[str, str]:
     for digits in lengths:
         pair = show(value, digits), show(other, digits)
         if value == other or pair[0] != pair[1]:
@@ -73,7 +79,12 @@ def _apart(show: Callable[[float, int], str], value: float, other: float, length
 
 def dearer(cost: Increase) -> str:
     """``18.2% more expensive (9.1% to 27.3%)``; in dollars where the base cost nothing."""
-    return _more(cost, lambda usd: percent(usd / cost.base) if cost.base else f"{figure(usd)} USD", "more expensive", "cheaper")
+    return _more(
+        cost,
+        lambda usd: percent(usd / cost.base) if cost.base else f"{figure(usd)} USD",
+        "more expensive",
+        "cheaper",
+    )
 
 
 def slower(latency: Increase) -> str:
@@ -95,7 +106,9 @@ def spent(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
     if recorded:
         return f"{usage.calls:,} recorded repl{'y' if usage.calls == 1 else 'ies'}"
     again = [f"re-asked {many(usage.reasks, 'time')}"] if usage.reasks else []
-    return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
+    return ", ".join(
+        [many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached]
+    )
 
 
 def price(usage: Usage) -> str:

@@ -60,19 +60,27 @@ class Kind(Struct, frozen=True):
 
     read: Callable[[str], Any] = str
     needs: str = ""
-    gather: Callable[[list[Any]], Any] | None = None  # of an option that may be repeated. Raises ConfigError
+    gather: Callable[[list[Any]], Any] | None = (
+        None  # of an option that may be repeated. Raises ConfigError
+    )
     tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
     choices: tuple[str, ...] = ()
     about: str = ""  # a sentence for the Action
 
 
 def _tell_pairs(value: Any) -> list[str]:
-    return [f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)]
+    return [
+        f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)
+    ]
 
 
 def choice(*choices: str) -> Kind:
     """One of several words."""
-    return Kind(lambda text: text if text in choices else None, f"one of {', '.join(choices)}", choices=choices)
+    return Kind(
+        lambda text: text if text in choices else None,
+        f"one of {', '.join(choices)}",
+        choices=choices,
+    )
 
 
 def whole(least: int) -> Kind:
@@ -88,7 +96,10 @@ FROM_WORKSPACE = Kind(about="Relative to the workspace.")
 PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=_tell_pairs)
 MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=_tell_pairs)
 AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
-SHARD = Kind(partial(part, most=MOST_SHARDS), f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}")
+SHARD = Kind(
+    partial(part, most=MOST_SHARDS),
+    f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
+)
 _OF = f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}"
 RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map(str, value))])
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
@@ -143,17 +154,27 @@ class Option(Struct, frozen=True):
         if value == self.default:
             return []
         flag = f"--{self.name}"
-        return [flag] if value is True else [word for text in self.kind.tell(value) for word in (flag, text)]
+        return (
+            [flag]
+            if value is True
+            else [word for text in self.kind.tell(value) for word in (flag, text)]
+        )
 
 
 def option(default: T, names: str, kind: Kind, **more: Any) -> T:
     """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
     more.setdefault("commands", () if "no_flag" in more else RUNNING)
     entry = Option(names, kind, default=default, **more)
-    return dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
+    return dataclasses.field(
+        default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names
+    )
 
 
 def options(settings: Any) -> tuple[Option, ...]:
     """The options among the fields of a dataclass, in their order."""
-    fields = [(it.name, it.metadata["option"]) for it in dataclasses.fields(settings) if "option" in it.metadata]
+    fields = [
+        (it.name, it.metadata["option"])
+        for it in dataclasses.fields(settings)
+        if "option" in it.metadata
+    ]
     return tuple(replace(entry, field=name) for name, entry in fields)

@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.core import options as kinds
-from gradegate.core.options import ASKING, FROM_WORKSPACE, LINES, PATH, PATHS, PLANNING, RUNNING, SWITCH, TEXT, choice, option, whole
+from gradegate.core.options import (
+    ASKING,
+    FROM_WORKSPACE,
+    LINES,
+    PATH,
+    PATHS,
+    PLANNING,
+    RUNNING,
+    SWITCH,
+    TEXT,
+    choice,
+    option,
+    whole,
+)
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.security.environment import Environment, open_variables
 
@@ -38,19 +51,33 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
 
     found: dict[str, str] = {}
     mistakes = []
-    for text in (part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)):
+    for text in (
+        part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)
+    ):
         kinded = _KINDED.match(text)
         kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
         if kind not in (*KINDS, "*"):
             cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure))
+            mistakes.append(
+                Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure)
+            )
         elif kinded and not provider:
             cure = f"write {kind}=PROVIDER:MODEL"
             mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
         elif provider and found.get(kind, provider) != provider:
-            what = "there are two graders without a kind" if kind == "*" else f"there are two graders for {kind}"
-            cure = "write the kind of each: text=..., embedding=..." if kind == "*" else "leave one of them out"
-            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure))
+            what = (
+                "there are two graders without a kind"
+                if kind == "*"
+                else f"there are two graders for {kind}"
+            )
+            cure = (
+                "write the kind of each: text=..., embedding=..."
+                if kind == "*"
+                else "leave one of them out"
+            )
+            mistakes.append(
+                Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure)
+            )
         elif provider:
             found[kind] = provider
     if mistakes:
@@ -58,7 +85,10 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-_GRADERS = kinds.Kind(gather=graders, tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()])
+_GRADERS = kinds.Kind(
+    gather=graders,
+    tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()],
+)
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:

@@ -13,8 +13,12 @@ from gradegate.structs import Likened, Readable, Struct, replace
 
 NOWHERE = Origin("")
 NOISE = 0.1  # where the gate does not say
-Code = str | Mapping[str, str]  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
-NOTHING: Mapping[str, Any] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+Code = (
+    str | Mapping[str, str]
+)  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+NOTHING: Mapping[
+    str, Any
+] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
 
 
 def nothing() -> Mapping[str, Any]:
@@ -38,7 +42,9 @@ class ProviderSpec(Likened, frozen=True, eq=False):
     prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
-    reads: frozenset[Use] = frozenset()  # the variables of the environment that its templates show, and where
+    reads: frozenset[Use] = (
+        frozenset()
+    )  # the variables of the environment that its templates show, and where
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options
@@ -50,9 +56,16 @@ class ProviderSpec(Likened, frozen=True, eq=False):
         return self.label or self.id
 
 
-UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
+UNREAD = ProviderSpec(
+    ""
+)  # in place of a grader that could not be read: what is wrong with it was said
 
-KINDS = ("text", "embedding", "classification", "moderation")  # what a model gives, and so what it can grade by
+KINDS = (
+    "text",
+    "embedding",
+    "classification",
+    "moderation",
+)  # what a model gives, and so what it can grade by
 Graders = Mapping[str, ProviderSpec]  # the models that may grade, by kind; "*" serves for any kind
 
 
@@ -65,7 +78,9 @@ class PromptSpec:
     origin: Origin = NOWHERE
     # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
     maker: Callable[[Mapping[str, Any]], Any] | None = None
-    config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # over that of the provider, for this prompt
+    config: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # over that of the provider, for this prompt
 
 
 class Held:
@@ -102,7 +117,9 @@ class Assertion(Held, Struct, frozen=True):
     config: Mapping[str, Any] = {}
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
-    model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
+    model_slug: str = (
+        ""  # the grader's model by its bare name: --grader says which provider serves it
+    )
     members: "tuple[Assertion, ...]" = ()
     score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
@@ -146,7 +163,11 @@ class Runs(Likened, frozen=True, eq=False):
     def unmeetable(self) -> list[Mistake]:
         """A mistake where more must pass than there are."""
         what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
-        return [Mistake(what, self.origin, "let at most as many pass as there are runs")] if 0 < self.of < self.passes else []
+        return (
+            [Mistake(what, self.origin, "let at most as many pass as there are runs")]
+            if 0 < self.of < self.passes
+            else []
+        )
 
     def under(self, gate: Self | None) -> Self:
         """The same, with the ``of`` of the gate where it has none."""
@@ -194,7 +215,9 @@ class Case(Struct, frozen=True):
     @property
     def recorded(self) -> bool:
         """Whether the case brings what is graded, so that no target is asked."""
-        return self.output is not None or (bool(self.turns) and any(turn.role == "assistant" for turn in self.turns))
+        return self.output is not None or (
+            bool(self.turns) and any(turn.role == "assistant" for turn in self.turns)
+        )
 
 
 class Select(Struct, frozen=True):
@@ -225,14 +248,18 @@ class Rule(Struct, frozen=True):
     min_cases: int | None = None  # fewer that passed or failed are too few to tell
     confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
     blocking: bool = True
-    every_case: Annotated[bool, "Each case must pass: the rule of a config without a gate block."] = False
+    every_case: Annotated[
+        bool, "Each case must pass: the rule of a config without a gate block."
+    ] = False
     by_metric: Annotated[bool, "The mean score is that of the means of the metrics."] = False
     scale: Annotated[int, "People see scores times this."] = 1
     suite: str = ""
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base
     max_drop: float | None = None  # of the share of cases that pass, against the base
-    runs: Runs | None = None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
+    runs: Runs | None = (
+        None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
+    )
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
 
@@ -294,7 +321,9 @@ class Policy(Likened, frozen=True, eq=False):
     errors_up_to: float = 0.0  # the share that is ignored
     changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
     budget: Limits = NO_LIMITS
-    confirm: str = "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
+    confirm: str = (
+        "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
+    )
     noise: float = NOISE  # the share of good answers that the grader fails
     second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     sentinels: SentinelFile | None = None
@@ -305,10 +334,17 @@ class Policy(Likened, frozen=True, eq=False):
     def held(self, confirm: str, runs: Runs | None) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
         given = runs or self.runs
-        rules = (replace(rule, runs=rule.runs.under(given) if rule.runs else given) for rule in self.rules)
-        over = [f"confirm: {confirm}"] * bool(confirm) + ([f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else [])
+        rules = (
+            replace(rule, runs=rule.runs.under(given) if rule.runs else given)
+            for rule in self.rules
+        )
+        over = [f"confirm: {confirm}"] * bool(confirm) + (
+            [f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else []
+        )
         preset = self.preset and replace(self.preset, text=", but ".join([self.preset.text, *over]))
-        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset)
+        return replace(
+            self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset
+        )
 
 
 class DerivedSpec(Struct, frozen=True):
@@ -333,7 +369,9 @@ class Suite(Struct, frozen=True):
     description: str = ""
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
-    others: tuple[ProviderSpec, ...] = ()  # configured and not asked: a grader may name one by its id or label
+    others: tuple[
+        ProviderSpec, ...
+    ] = ()  # configured and not asked: a grader may name one by its id or label
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
@@ -347,12 +385,16 @@ class Suite(Struct, frozen=True):
     about: Mapping[str, Any] = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
-    mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
+    mistakes: tuple[
+        Mistake, ...
+    ] = ()  # what could not be read; the rest is planned all the same, to find more
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
         yield from (*self.targets, *self.others)
-        yield from (ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config)
+        yield from (
+            ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
+        )
         yield from (*self.graders.values(), *self.given.values())
         yield from self.policy.second_opinions
         for case in self.cases:

@@ -20,13 +20,20 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
     **dict.fromkeys(("bool_type", "bool_parsing"), _FLAG),
-    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"), _LIST),
-    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type"), _MAPPING),
+    **dict.fromkeys(
+        ("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"), _LIST
+    ),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type"),
+        _MAPPING,
+    ),
     "finite_number": ("a finite number", "write a number, such as 0.5"),
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 # A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
-_AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)  # 1,000 may be a thousand, or one
+_AMOUNT = re.compile(
+    r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE
+)  # 1,000 may be a thousand, or one
 _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
@@ -44,26 +51,45 @@ def wrong(detail: Mapping[str, Any], share: bool = False, name: str = "") -> tup
         return detail["msg"], context["cure"]
     if detail["type"] == "missing":
         return "is missing", "add it"
-    bound = next((f"{word} {context[sign]:g}" for sign, word in _BOUNDS.items() if sign in context), "")
+    bound = next(
+        (f"{word} {context[sign]:g}" for sign, word in _BOUNDS.items() if sign in context), ""
+    )
     need, cure = _KINDS.get(detail["type"], (bound, f"write a number that is {bound}"))
     if detail["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        need, cure = context["expected"], (isinstance(value, str) and suggest(value, choices)) or "write one of these"
+        need, cure = (
+            context["expected"],
+            (isinstance(value, str) and suggest(value, choices)) or "write one of these",
+        )
     if not need:
-        place = re.search(r"line (\d+) column (\d+)", detail["msg"]) if detail["type"] == "json_invalid" else None
+        place = (
+            re.search(r"line (\d+) column (\d+)", detail["msg"])
+            if detail["type"] == "json_invalid"
+            else None
+        )
         if place:
             return f"is no JSON from line {place[1]}, column {place[2]} on", "correct it"
         text = detail["msg"].removeprefix("Input ")
         return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
         cure = "put it in quotes"
-    amount = _AMOUNT.fullmatch(value.strip()) if isinstance(value, str) and need in (_NUMBER[0], _WHOLE[0]) else None
+    amount = (
+        _AMOUNT.fullmatch(value.strip())
+        if isinstance(value, str) and need in (_NUMBER[0], _WHOLE[0])
+        else None
+    )
     number = ".".join(filter(None, amount.groups())) if amount else ""
     if number and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
-    if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):  # of `latency`, as promptfoo has it
+    if (
+        name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value))
+    ):  # of `latency`, as promptfoo has it
         cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
-    meant = as_share(value) if share or str(value).endswith("%") or context.get("le") == 1 or context.get("lt") == 1 else None
+    meant = (
+        as_share(value)
+        if share or str(value).endswith("%") or context.get("le") == 1 or context.get("lt") == 1
+        else None
+    )
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
 
 
@@ -75,7 +101,9 @@ def first_wrong(error: ValidationError) -> str:
 
 def as_share(value: Any) -> float | None:
     """The share that a per cent is: of 95 and of "95%"."""
-    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", f"{value:g}" if isinstance(value, float) else str(value))
+    match = re.fullmatch(
+        r"(\d{1,3}(?:\.\d+)?) ?%?", f"{value:g}" if isinstance(value, float) else str(value)
+    )
     return float(match[1]) / 100 if match and 1 < float(match[1]) <= 100 else None
 
 
@@ -87,5 +115,11 @@ def _not(value: Any) -> str:
         return ", and it is empty"
     if isinstance(value, bool):
         return f", not {str(value).lower()}"
-    shown = f"{value:g}" if isinstance(value, float) else repr(value) if isinstance(value, str | int) else ""
+    shown = (
+        f"{value:g}"
+        if isinstance(value, float)
+        else repr(value)
+        if isinstance(value, str | int)
+        else ""
+    )
     return f", not {shown}" if 0 < len(shown) < _LONGEST else ""

@@ -16,7 +16,15 @@ from typing import Any
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import yaml_reader as yamlreader
 from gradegate.files.faults import fault
-from gradegate.files.limits import MAX_ALIASED, MAX_FILE, MAX_LINES, MAX_MISTAKES, MAX_VALUES, READ, TooMuch
+from gradegate.files.limits import (
+    MAX_ALIASED,
+    MAX_FILE,
+    MAX_LINES,
+    MAX_MISTAKES,
+    MAX_VALUES,
+    READ,
+    TooMuch,
+)
 from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq, at_line, line_of
 
 FEWER = "keep fewer tests in one run"
@@ -24,19 +32,29 @@ DEEPEST = 100  # levels of JSON that did not come from a file
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _SIGNS = ",:[[{{{"  # a list is counted twice and an object thrice, as they take memory
 _EXACT = 100_000  # values above which signs inside texts are not counted
-_HALVES = re.compile(r"\\(?:(u[dD][89abAB]..\\u[dD][c-fC-F]..)|.)", re.DOTALL)  # of a character; or any other escape
-_BREAKS = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"})  # ends of lines in YAML
+_HALVES = re.compile(
+    r"\\(?:(u[dD][89abAB]..\\u[dD][c-fC-F]..)|.)", re.DOTALL
+)  # of a character; or any other escape
+_BREAKS = str.maketrans(
+    {sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
+)  # ends of lines in YAML
 _LINES = "write one JSON object a line"
 _REF = "$ref"
 # Data of a test, and where schemas are: a reference in them is theirs. One that stands for all of it is ours.
-_OWN = frozenset("value vars tools functions response_format parameters input_schema schema providerOutput".split())
+_OWN = frozenset(
+    "value vars tools functions response_format parameters input_schema schema providerOutput".split()
+)
 __all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "strings", "table", "to_json"]
 
 
 def read(content: bytes, file: str) -> Any:
     """YAML or, where the name ends in .json, JSON. Raises ConfigError with file, line and column."""
     if len(content) > MAX_FILE:
-        raise ConfigError.at(f"the file has more than {MAX_FILE >> 20} MiB", Origin(file), "split it into several files")
+        raise ConfigError.at(
+            f"the file has more than {MAX_FILE >> 20} MiB",
+            Origin(file),
+            "split it into several files",
+        )
     try:
         text = content.decode("utf-8-sig")
         if file.endswith(".json"):
@@ -44,13 +62,18 @@ def read(content: bytes, file: str) -> Any:
         try:
             return yamlreader.read(text, file)
         except ConfigError:
-            if text.lstrip()[:1] in ("{", "["):  # JSON may write signs as pairs of escapes, which YAML does not know
+            if text.lstrip()[:1] in (
+                "{",
+                "[",
+            ):  # JSON may write signs as pairs of escapes, which YAML does not know
                 with contextlib.suppress(ConfigError):
                     return read_json(text, file)
             raise
     except UnicodeDecodeError as e:
         line = content[: e.start].count(b"\n") + 1
-        raise ConfigError.at("the file is not UTF-8 text", Origin(file, line), "save it as UTF-8") from e
+        raise ConfigError.at(
+            "the file is not UTF-8 text", Origin(file, line), "save it as UTF-8"
+        ) from e
     except TooMuch as e:
         raise ConfigError.at(str(e), Origin(file), FEWER) from e
 
@@ -104,7 +127,9 @@ def _values_in(text: str) -> int:
     return count if count <= _EXACT else sum(map(_STRING.sub("", text).count, _SIGNS))
 
 
-def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON here", **how: Any) -> Any:
+def parsed(
+    text: str, file: str, line: int = 1, cure: str = "correct the JSON here", **how: Any
+) -> Any:
     """What ``json.loads`` gives for a text that begins at a line. Raises ConfigError."""
     try:
         return at_line(json.loads(text, **how), line, MAX_DEPTH) if how else json.loads(text)
@@ -112,14 +137,20 @@ def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON he
         what = f"not valid JSON, column {e.colno}: {fault(e, text).partition(' at line ')[0]}"
         raise ConfigError.at(what, Origin(file, line + e.lineno - 1), cure) from e
     except RecursionError as e:
-        raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it") from e
+        raise ConfigError.at(
+            f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it"
+        ) from e
     except TwiceError as e:
-        raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "merge both into one") from e
+        raise ConfigError.at(
+            f"the key `{e}` occurs twice in this object", Origin(file, line), "merge both into one"
+        ) from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         outside = _STRING.sub(lambda it: "\n" * it[0].count("\n"), text)
         before = outside.partition(max(re.findall(r"\d+", outside), key=len, default=""))[0]
         origin = Origin(file, line + before.count("\n"))
-        raise ConfigError.at("a number with too many digits", origin, "quote it if it is text") from e
+        raise ConfigError.at(
+            "a number with too many digits", origin, "quote it if it is text"
+        ) from e
 
 
 class TwiceError(ValueError):
@@ -164,7 +195,11 @@ def readable_lines(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
     """The objects of the lines that can be read, and the mistakes of all others."""
     rows, mistakes = Seq(1), list[Mistake]()
     if content.count(b"\n") > MAX_LINES:
-        raise ConfigError.at(f"the file has more than {MAX_LINES:,} lines", Origin(file), "split it into several files")
+        raise ConfigError.at(
+            f"the file has more than {MAX_LINES:,} lines",
+            Origin(file),
+            "split it into several files",
+        )
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip(b" \t\r"):
             continue
@@ -175,11 +210,17 @@ def readable_lines(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
             if isinstance(row, Map):
                 rows.append(row)
             else:
-                mistakes.append(Mistake("the line is not a JSON object", Origin(file, number), _LINES))
+                mistakes.append(
+                    Mistake("the line is not a JSON object", Origin(file, number), _LINES)
+                )
         except TooMuch as e:
             raise ConfigError.at(str(e), Origin(file, number), FEWER) from e
         except UnicodeDecodeError:
-            mistakes.append(Mistake("the line is not UTF-8 text", Origin(file, number), "save the file as UTF-8"))
+            mistakes.append(
+                Mistake(
+                    "the line is not UTF-8 text", Origin(file, number), "save the file as UTF-8"
+                )
+            )
         except ConfigError as e:
             mistakes += e.mistakes
         if len(mistakes) > MAX_MISTAKES:
@@ -228,7 +269,9 @@ class _Resolver:
         if not isinstance(value, Map):
             return value
         pairs = {
-            key: item if key in _OWN and not (isinstance(item, Map) and [*item] == [_REF]) else self.filled(item)
+            key: item
+            if key in _OWN and not (isinstance(item, Map) and [*item] == [_REF])
+            else self.filled(item)
             for key, item in value.items()
         }
         if isinstance(value.get(_REF), str):
@@ -237,10 +280,17 @@ class _Resolver:
             beside = {key: item for key, item in pairs.items() if key != _REF}
             if not isinstance(target, Map):
                 if beside and target is not None:
-                    self._say(f"`{reference}` is not a mapping, so no key can stand next to it", value, "remove what does")
+                    self._say(
+                        f"`{reference}` is not a mapping, so no key can stand next to it",
+                        value,
+                        "remove what does",
+                    )
                 return value if target is None else target
             merged = {**target, **beside}
-            lines = {**dict(zip(target, target.lines, strict=False)), **dict(zip(value, value.lines, strict=False))}
+            lines = {
+                **dict(zip(target, target.lines, strict=False)),
+                **dict(zip(value, value.lines, strict=False)),
+            }
             return Map(value.line, merged, tuple(lines.get(key, value.line) for key in merged))
         unchanged = all(new is value[key] for key, new in pairs.items())
         return value if unchanged else Map(value.line, pairs, value.lines)
@@ -255,7 +305,13 @@ class _Resolver:
             while left and count <= MAX_ALIASED:
                 item = left.pop()
                 count += 1 + (len(item) // 128 if isinstance(item, str) else 0)
-                left += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+                left += (
+                    item.values()
+                    if isinstance(item, dict)
+                    else item
+                    if isinstance(item, list)
+                    else ()
+                )
             self._known[reference] = (filled, count)
         known = self._known[reference]
         if known is None:
@@ -264,21 +320,36 @@ class _Resolver:
         self._repeated += known[1]
         if self._repeated > MAX_ALIASED:
             what = "references multiply this file beyond its limit"
-            raise ConfigError(*self.mistakes, Mistake(what, Origin(self._file, at.line), "write the values out"))
+            raise ConfigError(
+                *self.mistakes, Mistake(what, Origin(self._file, at.line), "write the values out")
+            )
         return known[0]
 
     def _at(self, reference: str, at: Map) -> Any:
         where, found = reference.removeprefix("#"), self._whole
         if not reference.startswith("#") or (where and not where.startswith("/")):
-            self._say(f"`$ref: {reference}` does not lead into this file", at, "write '#/assertionTemplates/NAME'")
+            self._say(
+                f"`$ref: {reference}` does not lead into this file",
+                at,
+                "write '#/assertionTemplates/NAME'",
+            )
             return None
         for step in (step.replace("~1", "/").replace("~0", "~") for step in where.split("/")[1:]):
             if isinstance(found, Mapping) and step in found:
                 found = found[step]
-            elif isinstance(found, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(found):
+            elif (
+                isinstance(found, list)
+                and step.isascii()
+                and step.isdigit()
+                and int(step[:9]) < len(found)
+            ):
                 found = found[int(step[:9])]
             else:
-                self._say(f"`$ref: {reference}` leads nowhere: there is no `{step}`", at, "add it, or correct the reference")
+                self._say(
+                    f"`$ref: {reference}` leads nowhere: there is no `{step}`",
+                    at,
+                    "add it, or correct the reference",
+                )
                 return None
         return found
 

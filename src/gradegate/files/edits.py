@@ -16,7 +16,9 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-_VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE)  # behind the commit of an action
+_VERSION = re.compile(
+    r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE
+)  # behind the commit of an action
 _BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
 
@@ -35,13 +37,21 @@ class Edits:
         self.values = document.read(content, file)
         self.wanted = json.loads(document.to_json(self.values))  # a copy in which nothing is shared
         whole = content.decode()
-        self.mark = whole[: whole.startswith("\ufeff")]  # the byte order mark, which is no part of a YAML text
+        self.mark = whole[
+            : whole.startswith("\ufeff")
+        ]  # the byte order mark, which is no part of a YAML text
         self.text, self.file = whole.removeprefix(self.mark), file
         try:
             self._root = yaml.compose(self.text, Loader=_LOADER)
         except yaml.YAMLError as e:  # JSON with escapes that YAML does not know
-            raise ConfigError.at("its escapes cannot be changed here", Origin(file), "write them as plain signs, and start again") from e
-        self._changes: dict[tuple[str | int, ...], tuple[set[str], dict[str, Any], dict[str, str]]] = {}
+            raise ConfigError.at(
+                "its escapes cannot be changed here",
+                Origin(file),
+                "write them as plain signs, and start again",
+            ) from e
+        self._changes: dict[
+            tuple[str | int, ...], tuple[set[str], dict[str, Any], dict[str, str]]
+        ] = {}
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
     def origin(self, path: Steps) -> Origin:
@@ -49,7 +59,11 @@ class Edits:
         return Origin(self.file, document.line_of(self.values, path))
 
     def change(
-        self, path: Steps, drop: Collection[str] = (), put: Mapping[str, Any] | None = None, rename: Mapping[str, str] | None = None
+        self,
+        path: Steps,
+        drop: Collection[str] = (),
+        put: Mapping[str, Any] | None = None,
+        rename: Mapping[str, str] | None = None,
     ) -> None:
         """Change a mapping: keys to leave out, values to set or to add, and new names of keys, whose values stay."""
         values, put, rename = self.wanted, put or {}, rename or {}
@@ -67,10 +81,16 @@ class Edits:
     def result(self) -> str:
         """The text with all changes. Raises ConfigError where it would mean something else than these."""
         edits: list[tuple[int, int, str]] = []
-        for path in sorted(self._changes, key=len, reverse=True):  # at one place, what is further inside comes first
+        for path in sorted(
+            self._changes, key=len, reverse=True
+        ):  # at one place, what is further inside comes first
             node: Any = self._root
             for step in path:
-                inside = [node.value[step]] if isinstance(step, int) else [value for key, value in node.value if key.value == step]
+                inside = (
+                    [node.value[step]]
+                    if isinstance(step, int)
+                    else [value for key, value in node.value if key.value == step]
+                )
                 node = inside[0] if inside else None
                 if node is None:  # what is inside something new is written with that
                     break
@@ -86,10 +106,16 @@ class Edits:
         except ConfigError:
             same = False
         if not same:
-            raise ConfigError.at("its form keeps this file from being changed by machine", Origin(self.file), _BY_HAND)
+            raise ConfigError.at(
+                "its form keeps this file from being changed by machine",
+                Origin(self.file),
+                _BY_HAND,
+            )
         return self.mark + whole
 
-    def _edits(self, node: Any, drop: Collection[str], put: Mapping[str, Any], rename: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    def _edits(
+        self, node: Any, drop: Collection[str], put: Mapping[str, Any], rename: Mapping[str, str]
+    ) -> Iterator[tuple[int, int, str]]:
         there = set()
         for key, value in node.value:
             if key.value in drop:
@@ -100,8 +126,14 @@ class Edits:
                 yield *self._span(key), json.dumps(name) if key.style else name
             if name in put:
                 start, end = self._span(value)
-                version = _VERSION.match(self.text, end) if isinstance(put[name], Remarked) else None
-                start = len(self.text[:start].rstrip()) if isinstance(put[name], Mapping) and not node.flow_style else start
+                version = (
+                    _VERSION.match(self.text, end) if isinstance(put[name], Remarked) else None
+                )
+                start = (
+                    len(self.text[:start].rstrip())
+                    if isinstance(put[name], Mapping) and not node.flow_style
+                    else start
+                )
                 yield start, version.end() if version else end, self._shown(put[name], node)
         added = {key: value for key, value in put.items() if key not in there}
         yield from (self._in_flow if node.flow_style else self._in_block)(node, drop, added)
@@ -115,7 +147,9 @@ class Edits:
         start, end = node.start_mark.index, node.end_mark.index
         return start, max(start, len(self.text[:end].rstrip())) if end > start else end
 
-    def _in_block(self, node: Any, drop: Collection[str], added: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:
+    def _in_block(
+        self, node: Any, drop: Collection[str], added: Mapping[str, Any]
+    ) -> Iterator[tuple[int, int, str]]:
         for (key, value), after in pairwise([*node.value, (None, None)]):
             if key.value not in drop:
                 continue
@@ -130,14 +164,20 @@ class Edits:
         for key, value in added.items():
             shown = self._shown(value, node)
             shown = shown if shown[:1] == "\n" else f" {shown}"
-            before = "" if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop else "\n"
+            before = (
+                ""
+                if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop
+                else "\n"
+            )
             yield at, at, f"{before}{indent}{key}:{shown}\n"
 
     def _below(self, end: int) -> int:
         """Where the line below a place begins."""
         return (self.text.find("\n", end) + 1) or len(self.text)
 
-    def _in_flow(self, node: Any, drop: Collection[str], added: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:
+    def _in_flow(
+        self, node: Any, drop: Collection[str], added: Mapping[str, Any]
+    ) -> Iterator[tuple[int, int, str]]:
         """Between braces commas separate, and the last entry has none behind it."""
         last = node.start_mark.index + 1
         left = [pair for pair in node.value if pair[0].value not in drop]
@@ -156,14 +196,20 @@ class Edits:
         own = self.text[line:first]
         comma = f",\n{own}" if line and not own.strip() else ", "
         for position, (key, value) in enumerate(added.items()):
-            yield last, last, f"{comma if left or position else ''}{json.dumps(key)}: {self._shown(value, node)}"
+            yield (
+                last,
+                last,
+                f"{comma if left or position else ''}{json.dumps(key)}: {self._shown(value, node)}",
+            )
 
     def _shown(self, value: Any, node: Any) -> str:
         """A value as it is written into a mapping: JSON between braces, plain where that is the same text."""
         indent = " " * node.start_mark.column
         if node.flow_style:
             return json.dumps(value, ensure_ascii=False)
-        if isinstance(value, Mapping) and not any(isinstance(item, Mapping | list) for item in value.values()):
+        if isinstance(value, Mapping) and not any(
+            isinstance(item, Mapping | list) for item in value.values()
+        ):
             return "".join(f"\n{indent}  {key}: {_plain(item)}" for key, item in value.items())
         if isinstance(value, Remarked):
             return f"{_plain(value)} # {value.remark}"
@@ -174,7 +220,11 @@ def _inline(value: Any) -> str:
     """Braces and brackets in one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_inline(item)}" for key, item in value.items()) + "}"
-    return "[" + ", ".join(map(_inline, value)) + "]" if isinstance(value, list) else _plain(value, "[{}]")
+    return (
+        "[" + ", ".join(map(_inline, value)) + "]"
+        if isinstance(value, list)
+        else _plain(value, "[{}]")
+    )
 
 
 def _plain(value: Any, within: str = "{}") -> str:

@@ -14,7 +14,10 @@ def fault(error: Exception, text: str) -> str:
         return str(error)
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    place = getattr(error, "position", None) or (getattr(error, "lineno", 0), getattr(error, "offset", 0))
+    place = getattr(error, "position", None) or (
+        getattr(error, "lineno", 0),
+        getattr(error, "offset", 0),
+    )
     if isinstance(error, JSONDecodeError | re.error) and error.pos is not None:
         at = error.pos
     elif place[0]:
@@ -26,7 +29,9 @@ def fault(error: Exception, text: str) -> str:
     if not text[at:].strip():
         return "it ends too early"
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    if text[at] in "\"'" and not re.fullmatch(r"""(["'])(?:(?!\1)[^\\]|\\.)*\1.*""", text[at:], re.DOTALL):
+    if text[at] in "\"'" and not re.fullmatch(
+        r"""(["'])(?:(?!\1)[^\\]|\\.)*\1.*""", text[at:], re.DOTALL
+    ):
         return f"the text that begins at line {line}, column {column} has no end"
     sign = text[at] if text[at].isprintable() and not text[at].isspace() else "this character"
     return f"{f'`{sign}`' if len(sign) == 1 else sign} cannot stand at line {line}, column {column}"

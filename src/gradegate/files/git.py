@@ -19,8 +19,13 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.plain_files import regular
 from gradegate.security.environment import Environment, event_shown
 
-LARGEST = 32 * 1024 * 1024  # bytes of a loose commit or tree; a tree of 100,000 files has four million
-MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
+LARGEST = (
+    32 * 1024 * 1024
+)  # bytes of a loose commit or tree; a tree of 100,000 files has four million
+MOST_NAME, MOST_REFS = (
+    64 * 1024,
+    64 * 1024 * 1024,
+)  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -34,7 +39,9 @@ def commit_of(folder: Path, environment: Environment) -> str:
 
 def repository_of(folder: Path) -> Path | None:
     """The nearest folder upwards that holds a ``.git``, or None."""
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
+    return next(
+        (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None
+    )
 
 
 def brought(path: Path) -> bool:
@@ -52,7 +59,11 @@ def brought(path: Path) -> bool:
         return True
     places = {path, path.resolve(), *path.parents} - {root, *root.parents}
     names = [os.fsencode(place.relative_to(root)) for place in places if place.is_relative_to(root)]
-    inside = tuple(os.fsencode(it.relative_to(root)) + b"/" for it in (path, path.resolve()) if it.is_relative_to(root))
+    inside = tuple(
+        os.fsencode(it.relative_to(root)) + b"/"
+        for it in (path, path.resolve())
+        if it.is_relative_to(root)
+    )
     return not listed.isdisjoint(names) or any(name.startswith(inside) for name in listed)
 
 
@@ -65,11 +76,19 @@ def head_of(root: Path) -> str:
         git, common = folders_of(root)
         head = _text(git / "HEAD").strip()
         name = head.removeprefix("ref:").strip()
-        names = [] if SHA.fullmatch(head) else [place for place in (git / name, common / name) if place.is_file()]
+        names = (
+            []
+            if SHA.fullmatch(head)
+            else [place for place in (git / name, common / name) if place.is_file()]
+        )
         if names:
             head = _text(names[0]).strip()
         elif not SHA.fullmatch(head):
-            packed = _text(common / "packed-refs", MOST_REFS).splitlines() if (common / "packed-refs").is_file() else []
+            packed = (
+                _text(common / "packed-refs", MOST_REFS).splitlines()
+                if (common / "packed-refs").is_file()
+                else []
+            )
             head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except (OSError, ValueError):
         return ""
@@ -144,12 +163,20 @@ class Vouched:
             raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
         root = repository_of(config.resolve().parent)
         if root is None:
-            raise ConfigError.at(f"{what}, and there is no git repository around `{config.name}`", None, f"{CURE}; {WHERE}")
+            raise ConfigError.at(
+                f"{what}, and there is no git repository around `{config.name}`",
+                None,
+                f"{CURE}; {WHERE}",
+            )
         workspace = repository_of(Path(environment.workspace or root).resolve())
         for folder in (root, workspace or root):
             if (head := head_of(folder)) != commit:
                 found = f"at {head}" if head else "at an unknown commit"
-                raise ConfigError.at(f"{what}, and the checkout is {found}, not at {commit}", None, f"{CURE}; {WHERE}")
+                raise ConfigError.at(
+                    f"{what}, and the checkout is {found}, not at {commit}",
+                    None,
+                    f"{CURE}; {WHERE}",
+                )
         return cls(root, folders_of(root)[1] / "objects", commit, environment.event)
 
     def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
@@ -160,7 +187,10 @@ class Vouched:
     def find(self, path: Path, shown: str, origin: Origin | None) -> str:
         """The name of the content that the commit has at a path, as it is written. Raises ConfigError."""
         try:
-            top = next((parent for parent in reversed(path.parents) if parent.resolve() == self.root), self.root)
+            top = next(
+                (parent for parent in reversed(path.parents) if parent.resolve() == self.root),
+                self.root,
+            )
             steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
             while steps:
                 if (step := steps.pop()) == "..":
@@ -191,7 +221,9 @@ class Vouched:
         except (LookupError, ValueError, OSError) as e:
             raise self._refusal(f"the folder `{folder.name}` cannot be found in", origin) from e
         if gone is not None:
-            raise self._refusal(f"`{gone.relative_to(self.root)}` is missing, or no longer what it is in", origin)
+            raise self._refusal(
+                f"`{gone.relative_to(self.root)}` is missing, or no longer what it is in", origin
+            )
         for match in matches:
             if match.is_file():
                 self.find(match, match.name, origin)
@@ -218,7 +250,10 @@ class Vouched:
         while left:
             path, mode, name = left.pop()
             if mode == FOLDER:
-                left += (((*path, os.fsdecode(entry)), *found) for entry, found in reversed(self._tree(name).items()))
+                left += (
+                    ((*path, os.fsdecode(entry)), *found)
+                    for entry, found in reversed(self._tree(name).items())
+                )
             else:
                 yield "/".join(path)
 
@@ -260,7 +295,11 @@ class Vouched:
             first = read_object(self.objects, name, "commit").partition(b"\n")[0]
             self.trees[name] = {b"": (FOLDER, first.removeprefix(b"tree ").decode())}
         elif name not in self.trees:
-            tree, place, entries = read_object(self.objects, name, "tree"), 0, dict[bytes, tuple[bytes, str]]()
+            tree, place, entries = (
+                read_object(self.objects, name, "tree"),
+                0,
+                dict[bytes, tuple[bytes, str]](),
+            )
             while place < len(tree):
                 end = tree.index(b"\0", place)
                 mode, _, entry = tree[place:end].partition(b" ")

@@ -15,7 +15,9 @@ MEMORY = 192 * MIB  # of the worker's address space; Python with what it imports
 MAX_SENT = 16 * MIB  # bytes to and from the worker at once
 MAX_CHARACTERS = 8 * MIB  # of one text that is filled in
 MAX_SOURCE = 4 * MIB  # characters of one template
-MAX_TOKENS = 5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
+MAX_TOKENS = (
+    5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
+)
 MAX_PATTERN = 20_000  # characters of a regular expression
 MAX_PATH = 1_000  # characters of a path into an answer
 MAX_SCRIPT = 256 * 1024  # characters of a JavaScript snippet or file
@@ -31,7 +33,9 @@ MAX_FILE = 64 * MIB  # bytes of one file
 MAX_FILES = 128 * MIB  # bytes of all files of a run
 MAX_VALUES = 4_000_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
 MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 128 characters
-MAX_BASELINE = 512 * MIB  # bytes of the results of the base; 100,000 cases with short answers have a third of that
+MAX_BASELINE = (
+    512 * MIB
+)  # bytes of the results of the base; 100,000 cases with short answers have a third of that
 MAX_HISTORY = 128 * MIB  # bytes of the history; 18,000 grades with 60 runs each
 MAX_LINES = 1_000_000  # of a file of JSON lines
 MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
@@ -39,7 +43,9 @@ MAX_MATCHES = 10_000  # files of one pattern
 MAX_COMBINATIONS = 10_000  # of the lists in the variables of one test
 MAX_ANSWERS = 100_000  # of a run: tests by prompts, providers and repetitions
 MAX_GRADES = 400_000  # of a run: answers by assertions
-MAX_PLANNED = 256 * MIB  # characters of the prompts and variables of all answers, as reports will show them
+MAX_PLANNED = (
+    256 * MIB
+)  # characters of the prompts and variables of all answers, as reports will show them
 MAX_MISTAKES = 200  # of the keys of one mapping; to suggest another name takes a millisecond
 MAX_BODY = 4 * MIB  # bytes of one response; that of a model that says all it can has a tenth
 MAX_BODY_VALUES = 200_000  # of its JSON, by its commas; 64 embeddings have that many
@@ -73,7 +79,9 @@ class Amounts:
         """Raises TooMuch."""
         self.said += characters
         if self.said > MAX_SAID:
-            raise TooMuch(f"the answers of this run have more than {MAX_SAID // MIB} Mi characters together")
+            raise TooMuch(
+                f"the answers of this run have more than {MAX_SAID // MIB} Mi characters together"
+            )
 
     def add_values(self, number: int) -> None:
         """Raises TooMuch."""

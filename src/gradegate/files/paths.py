@@ -9,10 +9,16 @@ from pathlib import PurePath, PurePosixPath
 from gradegate.files.documents import table
 
 _TABLE = table("files", "credentials.yaml")
-_FOLDERS, _SHOWN, _MATERIAL = (frozenset(_TABLE[name].split()) for name in ("folders", "shown", "material"))
+_FOLDERS, _SHOWN, _MATERIAL = (
+    frozenset(_TABLE[name].split()) for name in ("folders", "shown", "material")
+)
 _FILES = re.compile("|".join(_TABLE["files"]), re.IGNORECASE)
-ENDINGS = frozenset(".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split())  # of code
-_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|swp|tmp)|[. ])+$", re.IGNORECASE)  # of an editor, or by hand
+ENDINGS = frozenset(
+    ".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split()
+)  # of code
+_COPY = re.compile(
+    r"(?:~|\.(?:bak|old|orig|save|swp|tmp)|[. ])+$", re.IGNORECASE
+)  # of an editor, or by hand
 
 
 def is_hidden(path: PurePath) -> bool:
@@ -28,12 +34,17 @@ def is_material(path: PurePath) -> bool:
 def holds_credentials(path: PurePath) -> bool:
     """Whether a path, relative to the workspace, is that of a file in which tools keep credentials."""
     *folders, name = path.parts or ("",)
-    return any(folder.lower() in _FOLDERS for folder in (*folders, name)) or _FILES.fullmatch(_COPY.sub("", name)) is not None
+    return (
+        any(folder.lower() in _FOLDERS for folder in (*folders, name))
+        or _FILES.fullmatch(_COPY.sub("", name)) is not None
+    )
 
 
 def runs_code(provider_id: str) -> bool:
     """Whether an id of a provider names code of the repository: a file, a command, a package."""
-    return provider_id.startswith(("exec:", "python:", "javascript:", "package:")) or is_code(provider_id)
+    return provider_id.startswith(("exec:", "python:", "javascript:", "package:")) or is_code(
+        provider_id
+    )
 
 
 def is_code(reference: str) -> bool:

@@ -91,7 +91,9 @@ def replacing(place: Place) -> Iterator[TextIO]:
             descriptor = os.open(temporary, NEW, 0o666, dir_fd=folder)
             if place.shared:
                 os.fchmod(descriptor, 0o666)  # whatever the umask
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            with os.fdopen(
+                descriptor, "w", encoding="utf-8", errors="replace", newline="\n"
+            ) as file:
                 yield file
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
@@ -118,7 +120,9 @@ def opened_folder(place: Place) -> int:
             # What stands where a folder should be.
             shown = "/".join(place.parts[:position])
             linked = stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-            raise (_link(shown) if linked else OSError(e.errno, f"`{shown}` is not a folder")) from e
+            raise (
+                _link(shown) if linked else OSError(e.errno, f"`{shown}` is not a folder")
+            ) from e
         finally:
             os.close(above)
     return folder
@@ -137,7 +141,9 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
     ``cures`` say of places what to do where something is there, if not ``MOVE``.
     """
     check_free(files, cures)
-    folders = [folder for place in files for folder in place.steps[:-1] if not os.path.lexists(folder)]
+    folders = [
+        folder for place in files for folder in place.steps[:-1] if not os.path.lexists(folder)
+    ]
     made: list[Path] = []
     try:
         for place, text in files.items():
@@ -153,7 +159,9 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
         folders, made = [], []
     except OSError as e:
         what = f"`{'/'.join(place.parts)}` could not be written: {e.strerror or e}"
-        raise ConfigError.at(what, None, "nothing was left behind; correct that, and start again") from e
+        raise ConfigError.at(
+            what, None, "nothing was left behind; correct that, and start again"
+        ) from e
     finally:  # also when it is interrupted; a folder that holds something else stays
         for path in made:
             with suppress(OSError):
@@ -165,10 +173,16 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
 
 def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None) -> None:
     """Raise ConfigError with everything that is in the way."""
-    found = dict.fromkeys(it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE)))
+    found = dict.fromkeys(
+        it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))
+    )
     there = [it for it in found if it.what.endswith(_THERE)]
     more = f" (and {many(len(there) - 1, 'other file')})" if there[1:] else ""
-    if mistakes := [replace(it, what=it.what + more) if it in there else it for it in found if it not in there[1:]]:
+    if mistakes := [
+        replace(it, what=it.what + more) if it in there else it
+        for it in found
+        if it not in there[1:]
+    ]:
         raise ConfigError(*mistakes)
 
 
@@ -181,13 +195,23 @@ def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
         except FileNotFoundError:
             return
         except OSError as e:
-            yield Mistake(f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder")
+            yield Mistake(
+                f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder"
+            )
             return
         if position == len(place.parts):
             yield Mistake(f"`{shown}`{_THERE}", None, cure)
         elif stat.S_ISLNK(mode):
-            yield Mistake(f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed")
+            yield Mistake(
+                f"`{shown}` is a symbolic link",
+                None,
+                "make it a folder: links of a repository are not followed",
+            )
             return
         elif not stat.S_ISDIR(mode):
-            yield Mistake(f"`{shown}` is not a folder", None, "move it away: files are to be made in a folder of that name")
+            yield Mistake(
+                f"`{shown}` is not a folder",
+                None,
+                "move it away: files are to be made in a folder of that name",
+            )
             return

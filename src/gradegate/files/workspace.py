@@ -41,16 +41,26 @@ class Workspace:
     opened: set[Path] = field(default_factory=set, compare=False, repr=False)
     named: set[Path] = field(default_factory=set, compare=False, repr=False)
     folders: set[Path] = field(default_factory=set, compare=False, repr=False)
-    instead: Mapping[Path, bytes] = field(default_factory=dict, compare=False, repr=False)  # what files are going to hold
+    instead: Mapping[Path, bytes] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # what files are going to hold
 
     @classmethod
-    def around(cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None) -> Workspace:
+    def around(
+        cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None
+    ) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
         folders = [Path(environment.workspace)] if environment.workspace else []
         folders += [*[folder for folder in config.parents if (folder / ".git").exists()][:1], cwd]
         roots = (folder.resolve() for folder in folders)
-        return cls(next((root for root in roots if config.is_relative_to(root) and root != root.parent), config.parent), vouched)
+        return cls(
+            next(
+                (root for root in roots if config.is_relative_to(root) and root != root.parent),
+                config.parent,
+            ),
+            vouched,
+        )
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""
@@ -63,35 +73,53 @@ class Workspace:
         """Where a ``file://`` reference leads, inside the workspace. Raises ConfigError."""
         written = reference.removeprefix("file://")
         if "\0" in written:
-            raise ConfigError.at(f"the path {written!r} contains a NUL character", origin, "write a plain path")
+            raise ConfigError.at(
+                f"the path {written!r} contains a NUL character", origin, "write a plain path"
+            )
         try:
             path = (base / written).resolve()
         except (OSError, RuntimeError) as e:
-            raise ConfigError.at(f"`{reference}` cannot be followed: {e}", origin, "correct the path") from e
+            raise ConfigError.at(
+                f"`{reference}` cannot be followed: {e}", origin, "correct the path"
+            ) from e
         self.named.add(base / written)
         if not path.is_relative_to(self.root):
             cure = "keep the file, and what its links point to, inside the repository"
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
         if holds_credentials(path.relative_to(self.root)):
             cure = "move what a model may see into a file with another name"
-            raise ConfigError.at(f"`{reference}` is a file with credentials, which gradegate does not read", origin, cure)
+            raise ConfigError.at(
+                f"`{reference}` is a file with credentials, which gradegate does not read",
+                origin,
+                cure,
+            )
         folder = base.resolve()  # which may be hidden itself: the workflow names the config
         if is_hidden(path.relative_to(folder if path.is_relative_to(folder) else self.root)):
             cure = "move what a model may see into a file and a folder that do not start with a dot"
-            raise ConfigError.at(f"`{reference}` is hidden, as what tools keep for themselves is, and is not read", origin, cure)
+            raise ConfigError.at(
+                f"`{reference}` is hidden, as what tools keep for themselves is, and is not read",
+                origin,
+                cure,
+            )
         return path
 
     def _check_ending(self, path: Path, origin: Origin) -> None:
         """Raises ConfigError for a file of a config that is no text, data, code or picture by its name."""
         if not is_material(path):
             what = f"`{self.name(path)}` is not read: its ending is none of texts, data, code and pictures"
-            raise ConfigError.at(what, origin, "give it an ending such as .txt, .md, .json or .yaml")
+            raise ConfigError.at(
+                what, origin, "give it an ending such as .txt, .md, .json or .yaml"
+            )
 
     def read(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
         if reference.startswith("file://") and is_code(reference) and not code:
             what = f"`{reference}` is code, which gradegate does not run here"
-            raise ConfigError.at(what, origin, "write what it makes into a text, JSON or YAML file in an earlier step")
+            raise ConfigError.at(
+                what,
+                origin,
+                "write what it makes into a text, JSON or YAML file in an earlier step",
+            )
         path = self.locate(reference, base, origin)
         if reference.startswith("file://"):
             self._check_ending(path, origin)
@@ -100,21 +128,29 @@ class Workspace:
             return self.instead[path]
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            with os.fdopen(
+                os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb"
+            ) as file:
                 content = file.read(MAX_FILE + 1)
         except FileNotFoundError as e:
             what, cure = absent(reference, path, self.root)
             raise ConfigError.at(what, origin, cure) from e
         except OSError as e:
-            raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
+            raise ConfigError.at(
+                f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path"
+            ) from e
         if len(content) > MAX_FILE:
-            raise ConfigError.at(f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file")
+            raise ConfigError.at(
+                f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file"
+            )
         try:
             READ.add_bytes(len(content))
         except TooMuch as e:
             raise ConfigError.at(str(e), origin, "read smaller files, or fewer") from e
         if self.vouched is not None:
-            self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
+            self.vouched.vouch(
+                base / reference.removeprefix("file://"), content, self.name(path), origin
+            )
         return content
 
     def text(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> str:
@@ -122,7 +158,9 @@ class Workspace:
         try:
             return self.read(reference, base, origin, code=code).decode("utf-8-sig")
         except UnicodeDecodeError as e:
-            raise ConfigError.at(f"`{reference}` is not UTF-8 text", origin, "save it as UTF-8") from e
+            raise ConfigError.at(
+                f"`{reference}` is not UTF-8 text", origin, "save it as UTF-8"
+            ) from e
 
     def glob(self, pattern: str, base: Path, origin: Origin) -> list[Path]:
         """Files that a pattern matches, sorted; a plain path must exist. Raises ConfigError when there is none."""
@@ -143,9 +181,13 @@ class Workspace:
         try:
             matched = sorted(matches(anchor, parts))
         except TooMany as e:
-            raise ConfigError.at(f"`{pattern}` {e}", origin, "name a folder with fewer files") from e
+            raise ConfigError.at(
+                f"`{pattern}` {e}", origin, "name a folder with fewer files"
+            ) from e
         if self.vouched is not None:
-            as_written = [base / folder / path.relative_to(anchor) for path in matched]  # its links are looked at, too
+            as_written = [
+                base / folder / path.relative_to(anchor) for path in matched
+            ]  # its links are looked at, too
             self.vouched.all_of(base / folder, as_written, origin)
         paths = [self.locate(str(path), base, origin) for path in matched]
         files = [path for path in paths if path.is_file()]
@@ -163,10 +205,16 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         return f"`{written}` is a folder, and no file", "name a file in it"
     plain = written.removeprefix("file://")
     if re.match(r"[A-Za-z]:[\\/]", plain):
-        return (f"`{written}` is a path on one machine only", "name the file by its path from the file that names it, with `/`")
+        return (
+            f"`{written}` is a path on one machine only",
+            "name the file by its path from the file that names it, with `/`",
+        )
     slashed = (path.parent / path.name.replace("\\", "/")).resolve()
     if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
-        return f"`{written}` does not exist: folders are parted with `/`", f'write "{written.replace(chr(92), "/")}"'
+        return (
+            f"`{written}` does not exist: folders are parted with `/`",
+            f'write "{written.replace(chr(92), "/")}"',
+        )
     folder, name = path.parent, path.name
     while not folder.is_dir() and folder != folder.parent:
         folder, name = folder.parent, folder.name
@@ -174,11 +222,18 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
     others: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
-        others = sorted(entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder)
+        others = sorted(
+            entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder
+        )
     if meant := near(name, others):
-        return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
+        return (
+            what,
+            f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?',
+        )
     if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
-        other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
+        other = (
+            os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
+        )
         return what, f'paths are relative to the file that names them: write "{other}"'
     return what, "correct the path"
 
@@ -208,7 +263,9 @@ def split(pattern: str) -> tuple[str, tuple[str, ...]]:
     folder = searched(Path(pattern))
     parts = Path(pattern).parts[len(folder.parts) :]
     # `**` several times in a row is as good as once.
-    return str(folder), tuple(part for before, part in pairwise(("", *parts)) if not before == part == "**")
+    return str(folder), tuple(
+        part for before, part in pairwise(("", *parts)) if not before == part == "**"
+    )
 
 
 def matches(folder: Path, parts: Sequence[str]) -> set[Path]:

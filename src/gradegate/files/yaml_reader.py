@@ -10,7 +10,14 @@ from importlib import resources
 from typing import Any
 
 import yaml
-from yaml.events import AliasEvent, DocumentStartEvent, MappingEndEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.limits import MAX_ALIASED, MAX_VALUES, READ
@@ -30,7 +37,9 @@ _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _TAGS = {"str": str, "int": int, "float": float, "bool": None, "null": None}
 _MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 _MAX_DIGITS = 1000
-_ITEMS = 1_000  # of a list right below the keys of a file, whose lines are kept: prompts and providers
+_ITEMS = (
+    1_000  # of a list right below the keys of a file, whose lines are kept: prompts and providers
+)
 _BEFORE, _AFTER = 60, 40  # characters that are shown around the mark of a mistake
 # Version control leaves these in a file of which both sides changed the same lines.
 _MERGE = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
@@ -41,7 +50,9 @@ class Map(dict[str, Any]):
 
     __slots__ = ("line", "lines", "places")
 
-    def __init__(self, line: int, pairs: Mapping[str, Any] = _UNCOUNTED, lines: Sequence[int] = ()) -> None:
+    def __init__(
+        self, line: int, pairs: Mapping[str, Any] = _UNCOUNTED, lines: Sequence[int] = ()
+    ) -> None:
         super().__init__(pairs)
         self.line = line
         self.lines = lines
@@ -64,7 +75,9 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
     line = getattr(document, "line", 0)
     for step in path:
         if isinstance(document, Map) and step in document:
-            if len(document.places) != len(document) or step not in document.places:  # counted once: each of the keys may ask
+            if (
+                len(document.places) != len(document) or step not in document.places
+            ):  # counted once: each of the keys may ask
                 document.places = {name: place for place, name in enumerate(document)}
             position = document.places[str(step)]
             if position < len(document.lines):
@@ -159,7 +172,11 @@ class _Reader:
         READ.add_values(self._count)
         for event in self._events:
             if isinstance(event, DocumentStartEvent):
-                raise self._error("the file holds more than one YAML document", event, "keep one document to a file")
+                raise self._error(
+                    "the file holds more than one YAML document",
+                    event,
+                    "keep one document to a file",
+                )
         if self.mistakes:
             raise ConfigError(*self.mistakes)
         return value
@@ -178,7 +195,9 @@ class _Reader:
             value, size = self._anchors[event.anchor]
             self._aliased += size
             if self._aliased > MAX_ALIASED:
-                raise self._error("aliases multiply this file beyond its limit", event, "write the values out")
+                raise self._error(
+                    "aliases multiply this file beyond its limit", event, "write the values out"
+                )
             return value, size
         elif event.tag not in (None, "!", _MAP, _SEQ):
             raise self._strange_tag(event)
@@ -203,8 +222,12 @@ class _Reader:
             return (_TAGS.get(kind) or _plain)(event.value)
         except ValueError as e:  # Python turns no more than 4,300 digits into a number
             if tag:
-                raise self._error(f"{event.value!r} is not of the type {kind}", event, "write another value") from e
-            raise self._error("a number with too many digits", event, "quote it if it is text") from e
+                raise self._error(
+                    f"{event.value!r} is not of the type {kind}", event, "write another value"
+                ) from e
+            raise self._error(
+                "a number with too many digits", event, "quote it if it is text"
+            ) from e
 
     def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
         items, total, lines = Seq(start.start_mark.line + 1), 1, []
@@ -235,10 +258,18 @@ class _Reader:
             if key == "<<" and event.implicit[0]:
                 sources = value if isinstance(value, Seq) else [value]
                 if not all(isinstance(source, Map) for source in sources):
-                    raise self._error("`<<` merges mappings only", event, "give it an alias of a mapping")
+                    raise self._error(
+                        "`<<` merges mappings only", event, "give it an alias of a mapping"
+                    )
                 merged += sources
             elif key in mapping:
-                self.mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "merge both into one"))
+                self.mistakes.append(
+                    Mistake(
+                        f"the key `{key}` occurs twice",
+                        Origin(self._file, line),
+                        "merge both into one",
+                    )
+                )
             else:
                 mapping[key] = value
                 lines.append(line)
@@ -253,15 +284,22 @@ class _Reader:
 
     def _strange_tag(self, event: Any) -> ConfigError:
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        return self._error(f"the tag `{tag}` is not supported", event, "write the value without a tag")
+        return self._error(
+            f"the tag `{tag}` is not supported", event, "write the value without a tag"
+        )
 
     def _error(self, what: str, event: Any, cure: str) -> ConfigError:
-        return ConfigError(*self.mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure))
+        return ConfigError(
+            *self.mistakes, Mistake(what, Origin(self._file, event.start_mark.line + 1), cure)
+        )
 
 
 def _mistake(text: str, file: str, error: Any) -> Mistake:
     """A MarkedYAMLError in words of people; it may have no mark, and then the file as a whole is meant."""
-    mark, said = error.problem_mark or error.context_mark, " ".join(filter(None, (error.context, error.problem)))
+    mark, said = (
+        error.problem_mark or error.context_mark,
+        " ".join(filter(None, (error.context, error.problem))),
+    )
     if mark is None:
         return Mistake(f"not valid YAML: {said}", Origin(file), "correct the YAML")
     if conflict := _MERGE.search(text):
@@ -277,7 +315,9 @@ def _mistake(text: str, file: str, error: Any) -> Mistake:
         shown = "a tab" if sign == "\t" else f"`{sign}`" if sign.isprintable() else "this sign"
         what, cure = f"{shown} cannot begin a value", "put the text in quotes"
     else:
-        table = yaml.safe_load(resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8"))
+        table = yaml.safe_load(
+            resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8")
+        )
         if words := next((words for words in table if words["said"] in said), None):
             mark = error.context_mark if words["at"] == "start" and error.context_mark else mark
             line, what, cure = lines[min(mark.line, len(lines) - 1)], words["what"], words["cure"]
@@ -285,4 +325,9 @@ def _mistake(text: str, file: str, error: Any) -> Mistake:
     start, end = max(0, mark.column - _BEFORE), mark.column + _AFTER
     excerpt = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
     excerpt = f"{excerpt}\n{' ' * (mark.column - start + (start > 0))}^".replace("\t", "→")
-    return Mistake(f"not valid YAML, column {mark.column + 1}: {what}", Origin(file, mark.line + 1), cure, excerpt=excerpt)
+    return Mistake(
+        f"not valid YAML, column {mark.column + 1}: {what}",
+        Origin(file, mark.line + 1),
+        cure,
+        excerpt=excerpt,
+    )

@@ -10,7 +10,17 @@ from math import comb
 from gradegate.assertions.grading.conclusion import conclude_case
 from gradegate.core.numbers import exact, figure, many
 from gradegate.errors import Origin
-from gradegate.gate.statistics import Crossed, Flips, Interval, Kappa, corrected, flips, kappa, upper_bound, wilson
+from gradegate.gate.statistics import (
+    Crossed,
+    Flips,
+    Interval,
+    Kappa,
+    corrected,
+    flips,
+    kappa,
+    upper_bound,
+    wilson,
+)
 from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.results.grades import Grade, Outcome, Row, RuleResult, RunResult, parts, takes
 from gradegate.structs import Struct, replace
@@ -21,7 +31,9 @@ ASKS = 3  # of one output, from which a flip can be told from a tie
 NOISE = (0.01, 0.25)  # what the gate takes
 LEAST = 5  # verdicts of a grader, below which nothing is tested
 _MOVED = Fraction(1, 100)
-_UNDONE = "the run ended before its sentinels were graded, so a grader that moved would not be noticed"
+_UNDONE = (
+    "the run ended before its sentinels were graded, so a grader that moved would not be noticed"
+)
 
 
 class Share(Struct, frozen=True):
@@ -68,7 +80,10 @@ class Judged(Struct, frozen=True):
     @property
     def differs(self) -> bool:
         """Whether the first ask says otherwise than the label."""
-        return self.first.outcome is not Outcome.ERROR and (self.first.outcome is Outcome.PASS) != self.passes
+        return (
+            self.first.outcome is not Outcome.ERROR
+            and (self.first.outcome is Outcome.PASS) != self.passes
+        )
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,9 @@ class Agreement:
     @property
     def too_few(self) -> tuple[str, ...]:
         """The labels, "pass" or "fail", of which there are too few to lean on."""
-        return tuple(name for name, share in (("pass", self.tpr), ("fail", self.tnr)) if share.count < FEW)
+        return tuple(
+            name for name, share in (("pass", self.tpr), ("fail", self.tnr)) if share.count < FEW
+        )
 
     def corrected(self, pass_rate: float) -> float | None:
         """The share of good answers behind a pass rate that this grader measured; None where it cannot be told."""
@@ -149,12 +166,18 @@ class Calibration:
     def unmoved(self) -> bool:
         """Whether asking again changed nothing anywhere, not even a reason: a cache or temperature 0 answers so."""
         asked = [it.grades for it in self.judged if it.asks_model and len(it.grades) > 1]
-        return len(asked) >= ASKS and all(len({(g.outcome, g.score, g.reason) for g in grades}) == 1 for grades in asked)
+        return len(asked) >= ASKS and all(
+            len({(g.outcome, g.score, g.reason) for g in grades}) == 1 for grades in asked
+        )
 
 
 def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") -> Agreement:
     pairs = [(it.passes, it.first.outcome) for it in judged]
-    cells = (pairs.count((passes, outcome)) for passes in (True, False) for outcome in (Outcome.PASS, Outcome.FAIL))
+    cells = (
+        pairs.count((passes, outcome))
+        for passes in (True, False)
+        for outcome in (Outcome.PASS, Outcome.FAIL)
+    )
     errors = sum(outcome is Outcome.ERROR for _, outcome in pairs)
     # What no model grades cannot change, and would hide what does. An ask without a verdict is no vote, and none to pass
     # either: one pass beside two of them shows no majority.
@@ -169,17 +192,33 @@ def report(asks: Sequence[SentinelAsk], agreement: float) -> SentinelReport | No
     """All graders that were asked, each by its own verdicts, None where none was; ``p`` is that of the least likely one."""
     if not asks:
         return None
-    held = min(0.99, max(0.5, agreement))  # nobody agrees always, and a grader that does not better than a coin shows nothing
+    held = min(
+        0.99, max(0.5, agreement)
+    )  # nobody agrees always, and a grader that does not better than a coin shows nothing
     share = exact(held)
     graders = []
     for model in dict.fromkeys(ask.model for ask in asks if ask.passed is not None):
-        pairs = [(ask.passed, ask.label) for ask in asks if ask.model == model and ask.passed is not None]
+        pairs = [
+            (ask.passed, ask.label) for ask in asks if ask.model == model and ask.passed is not None
+        ]
         count, agree = len(pairs), sum(passed is label for passed, label in pairs)
         # The chance that a grader which has not moved agrees with so few.
-        terms = (comb(count, hits) * share**hits * (1 - share) ** (count - hits) for hits in range(agree + 1))
+        terms = (
+            comb(count, hits) * share**hits * (1 - share) ** (count - hits)
+            for hits in range(agree + 1)
+        )
         p = sum(terms, Fraction(0)) if count >= LEAST else None
         lenient = pairs.count((True, False))
-        graders.append(GraderCheck(model, count, agree, None if p is None else float(p), p is not None and p <= _MOVED, lenient))
+        graders.append(
+            GraderCheck(
+                model,
+                count,
+                agree,
+                None if p is None else float(p),
+                p is not None and p <= _MOVED,
+                lenient,
+            )
+        )
     least = min((it.p for it in graders if it.p is not None), default=None)
     verdicts, agree = sum(it.verdicts for it in graders), sum(it.agree for it in graders)
     moved, undone = any(it.moved for it in graders), any(ask.undone for ask in asks)
@@ -210,7 +249,10 @@ def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
 
 
 def ruled(
-    result: RuleResult, rows: Sequence[Row], found: SentinelReport | None, again: Callable[[Sequence[Row]], RuleResult]
+    result: RuleResult,
+    rows: Sequence[Row],
+    found: SentinelReport | None,
+    again: Callable[[Sequence[Row]], RuleResult],
 ) -> RuleResult:
     """The result of a blocking rule, as far as graders have not moved. ``again`` applies the rule to other rows.
 
@@ -218,25 +260,52 @@ def ruled(
     """
     if found is None or not (found.moved or found.undone) or not result.rule.blocking:
         return result
-    places = [(row, place) for row in rows for place, grade in enumerate(row.grades) if takes(result.rule, row, grade)]
+    places = [
+        (row, place)
+        for row in rows
+        for place, grade in enumerate(row.grades)
+        if takes(result.rule, row, grade)
+    ]
     asked = {model for pair in places for model in _models(*pair)}
     moved = [it for it in found.graders if it.moved and it.model in asked]
-    doubts = [check for check in moved if standing(result.outcome, True, check.lenient) is not result.outcome]
+    doubts = [
+        check
+        for check in moved
+        if standing(result.outcome, True, check.lenient) is not result.outcome
+    ]
     if not doubts and not (found.undone and asked and result.outcome is Outcome.FAIL):
         return result
     models = asked if found.undone else {it.model for it in moved}
 
     def forgiven(row: Row) -> Row:
         """The row as if those graders had passed what they failed."""
-        failed = [grade.outcome is Outcome.FAIL and not models.isdisjoint(_models(row, place)) for place, grade in enumerate(row.grades)]
-        passing = [replace(it, outcome=Outcome.PASS, score=1.0) if fails else it for it, fails in zip(row.grades, failed, strict=True)]
-        return replace(row, grades=tuple(passing), outcome=conclude_case(passing, row.threshold).outcome) if any(failed) else row
+        failed = [
+            grade.outcome is Outcome.FAIL and not models.isdisjoint(_models(row, place))
+            for place, grade in enumerate(row.grades)
+        ]
+        passing = [
+            replace(it, outcome=Outcome.PASS, score=1.0) if fails else it
+            for it, fails in zip(row.grades, failed, strict=True)
+        ]
+        return (
+            replace(
+                row, grades=tuple(passing), outcome=conclude_case(passing, row.threshold).outcome
+            )
+            if any(failed)
+            else row
+        )
 
     if result.outcome is Outcome.FAIL and again([*map(forgiven, rows)]).outcome is Outcome.FAIL:
         return result
-    return replace(result, outcome=Outcome.ERROR, reason=_said(doubts[0], found.agreement) if doubts else _UNDONE)
+    return replace(
+        result,
+        outcome=Outcome.ERROR,
+        reason=_said(doubts[0], found.agreement) if doubts else _UNDONE,
+    )
 
 
 def _models(row: Row, place: int) -> set[str]:
     """The models that gave the grade at a place, or the members of that set. A model may name itself nowhere."""
-    return {it.model for it in parts(row.grades, place) if it.model or it.usage.calls or it.usage.cached}
+    return {
+        it.model for it in parts(row.grades, place) if it.model or it.usage.calls or it.usage.cached
+    }

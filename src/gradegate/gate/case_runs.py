@@ -3,8 +3,27 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.core.suite import CaseRuns, Rule, Runs, Select
-from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, WORST, standing
-from gradegate.results.grades import Counterpart, Grade, Outcome, Row, counted, open_in_case, open_in_grade, runs_of, takes
+from gradegate.results.earlier_run import (
+    FIXED,
+    NEW_FAILURE,
+    OK,
+    OPEN,
+    PRE_EXISTING,
+    UNDECIDED,
+    WORST,
+    standing,
+)
+from gradegate.results.grades import (
+    Counterpart,
+    Grade,
+    Outcome,
+    Row,
+    counted,
+    open_in_case,
+    open_in_grade,
+    runs_of,
+    takes,
+)
 from gradegate.structs import replace
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -13,7 +32,12 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     """What a case comes to by its first runs, None as long as further ones decide."""
     made = outcomes[: runs.of]
-    left, passed, failed, most = runs.of - len(made), made.count(PASS), made.count(FAIL), runs.of - runs.passes
+    left, passed, failed, most = (
+        runs.of - len(made),
+        made.count(PASS),
+        made.count(FAIL),
+        runs.of - runs.passes,
+    )
     if passed >= runs.passes:
         return PASS
     if failed > most:
@@ -39,26 +63,37 @@ def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> in
         runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
         if len(outcomes) == len(rows) and not verdict(runs, outcomes):
             made = outcomes[: runs.of]
-            to_pass, to_fail = runs.passes - made.count(PASS), runs.of - runs.passes + 1 - made.count(FAIL)
+            to_pass, to_fail = (
+                runs.passes - made.count(PASS),
+                runs.of - runs.passes + 1 - made.count(FAIL),
+            )
             most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
     return most
 
 
 def _is_whole(rule: Rule | None, row: Row) -> bool:
     """Whether a rule looks at all that counts in a case, so that the outcome of its row says it."""
-    return rule is None or rule.every_case or (rule.blocking and rule.select == Select() and row.suite == rule.suite and row.counts)
+    return (
+        rule is None
+        or rule.every_case
+        or (rule.blocking and rule.select == Select() and row.suite == rule.suite and row.counts)
+    )
 
 
 def _selected(rule: Rule | None, row: Row) -> list[Grade]:
     if _is_whole(rule, row):
-        return [grade for grade in row.grades if grade.counts] or [grade for grade in row.grades if not grade.inner]
+        return [grade for grade in row.grades if grade.counts] or [
+            grade for grade in row.grades if not grade.inner
+        ]
     return [grade for grade in row.grades if rule and takes(rule, row, grade)]
 
 
 def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
     """What one run is to a rule; None where the rule does not look at it."""
     row = _counting(row)
-    if rule is None or (counted(rule, row) if rule.every_case else row.grades and _is_whole(rule, row)):
+    if rule is None or (
+        counted(rule, row) if rule.every_case else row.grades and _is_whole(rule, row)
+    ):
         return row.outcome
     outcomes = {grade.outcome for grade in _selected(rule, row)} if not rule.every_case else set()
     return next((it for it in (FAIL, ERROR, PASS) if it in outcomes), None)
@@ -72,7 +107,11 @@ def _counting(row: Row) -> Row:
 
 
 def _is_forgiven(row: Row) -> bool:
-    bad = [grade for grade in row.grades if grade.outcome is not PASS and not grade.inner and grade.assertion.counts]
+    bad = [
+        grade
+        for grade in row.grades
+        if grade.outcome is not PASS and not grade.inner and grade.assertion.counts
+    ]
     return all(grade.quarantine for grade in bad) and any(grade.quarantine for grade in row.grades)
 
 
@@ -117,7 +156,15 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     if not decisive:
         return row
     bases = {grade.base.outcome if grade.base else ERROR for grade in _selected(rule, row)}
-    base = row.base if _is_whole(rule, row) else None if ERROR in bases else FAIL if FAIL in bases else PASS
+    base = (
+        row.base
+        if _is_whole(rule, row)
+        else None
+        if ERROR in bases
+        else FAIL
+        if FAIL in bases
+        else PASS
+    )
     compared = any(grade.status or grade.base for grade in selected) or row.base is not None
     first = decisive[0]
     grade = replace(
@@ -125,11 +172,14 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         assertion=replace(first.assertion, is_set=False),
         outcome=end,
         score=None,
-        reason=row.ran if end is not ERROR or first.outcome is not ERROR else f"{row.ran}; the first error: {first.reason}",
+        reason=row.ran
+        if end is not ERROR or first.outcome is not ERROR
+        else f"{row.ran}; the first error: {first.reason}",
         votes=(),
         confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
         undone=any(grade.undone for grade in decisive),
-        unheard=all(grade.unheard for grade in decisive) and FAIL not in outcomes,  # no failure may hide behind an error
+        unheard=all(grade.unheard for grade in decisive)
+        and FAIL not in outcomes,  # no failure may hide behind an error
         inner=False,
         status=_status(rule, end, base, telling) if compared else "",
         base=Counterpart(base, base) if base else None,
@@ -160,7 +210,9 @@ def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequ
 
 # --- what is open ---------------------------------------------------------------------------------------------
 
-Run = tuple[int, Row, frozenset[int]]  # the number of its row, the row, and the positions of its open grades
+Run = tuple[
+    int, Row, frozenset[int]
+]  # the number of its row, the row, and the positions of its open grades
 
 
 def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
@@ -174,7 +226,11 @@ def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
         if outcome is FAIL and _is_whole(rule, row):
             found = open_in_case(row, open_)
         elif outcome is FAIL:
-            failing = [place for place, grade in enumerate(row.grades) if grade.outcome is FAIL and takes(rule, row, grade)]
+            failing = [
+                place
+                for place, grade in enumerate(row.grades)
+                if grade.outcome is FAIL and takes(rule, row, grade)
+            ]
             each = [open_in_grade(row.grades, place, open_) for place in failing]
             found = sorted({place for inner in each for place in inner}) if all(each) else []
         places += ((number, position) for position in found)

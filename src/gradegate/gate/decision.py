@@ -54,14 +54,28 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
         row, place, open_ = case[0], places[id(case[0])], left_open(case[0])
         if row.needs:
             opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
-            if any(outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)):
-                yield from (places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL)
+            if any(
+                outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)
+            ):
+                yield from (
+                    places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL
+                )
             continue
         if rule.beside_base:
-            grades = tuple(grade for position, grade in enumerate(row.grades) if position not in open_ and takes(rule, row, grade))
-            blames = any(grade.outcome is Outcome.FAIL for grade in grades) and Case(row, grades).standing == NEW_FAILURE
+            grades = tuple(
+                grade
+                for position, grade in enumerate(row.grades)
+                if position not in open_ and takes(rule, row, grade)
+            )
+            blames = (
+                any(grade.outcome is Outcome.FAIL for grade in grades)
+                and Case(row, grades).standing == NEW_FAILURE
+            )
         else:
-            blames = any(outcome is Outcome.FAIL and not positions for outcome, positions, _ in units(rule, Opened(row, open_)))
+            blames = any(
+                outcome is Outcome.FAIL and not positions
+                for outcome, positions, _ in units(rule, Opened(row, open_))
+            )
         if blames:
             yield place
 
@@ -83,7 +97,9 @@ class _Error(NamedTuple):
 
 def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
     """The ERRORs of all suites, each under the policy of its own."""
-    setup = any(grade.outcome is Outcome.ERROR and grade.setup for row in run.rows for grade in row.grades)
+    setup = any(
+        grade.outcome is Outcome.ERROR and grade.setup for row in run.rows for grade in row.grades
+    )
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     blocking = [result for result in rules if result.rule.blocking]
     effects, found = set[str](), list[_Error]()
@@ -91,16 +107,26 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
         rows: list[Row] = []
         for case in runs_of(row for row in run.rows if row.suite == suite):
             # The runs of a case as a rule sees them: as one with an error, where there is one.
-            views = [row for result in blocking if (row := whole(result.rule, case))] if case[0].needs else []
-            rows += [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case
+            views = (
+                [row for result in blocking if (row := whole(result.rule, case))]
+                if case[0].needs
+                else []
+            )
+            rows += (
+                [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case
+            )
         effect, deciding = policy.errors, list(_found(run, rows, blocking))
         if effect == "ignore":
             counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
-            looked_at = sum(any(takes(result.rule, *pair) for result in blocking) for pair in counting)
+            looked_at = sum(
+                any(takes(result.rule, *pair) for result in blocking) for pair in counting
+            )
             silent = sum(bool(row.error) and not row.grades for row in rows)
             held = [error for error in deciding if error.held]
             few = len(deciding) <= exact(policy.errors_up_to) * (looked_at + silent)
-            effect, deciding = ("", deciding) if few and not held else ("inconclusive", held if few else deciding)
+            effect, deciding = (
+                ("", deciding) if few and not held else ("inconclusive", held if few else deciding)
+            )
         effects |= {effect} if deciding else set()
         found += deciding
     if not found:
@@ -108,9 +134,13 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
     first, more = found[0].reason, len(found) > 1
     what, _, how = first.partition(": ")
     said = f"{many(len(found), 'error')}{'; the first' * more}: {first}"
-    if what in (CONTRADICTION, DISAGREEMENT, DOUBT, RETURN) and all(error.reason.startswith(f"{what}: ") for error in found):
+    if what in (CONTRADICTION, DISAGREEMENT, DOUBT, RETURN) and all(
+        error.reason.startswith(f"{what}: ") for error in found
+    ):
         said = f"{what} on {many(len(found), 'case')} ({'the first: ' * more}{how})"
-    return _Errors(next((effect for effect in ("block", "inconclusive") if effect in effects), ""), said, setup)
+    return _Errors(
+        next((effect for effect in ("block", "inconclusive") if effect in effects), ""), said, setup
+    )
 
 
 def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
@@ -118,23 +148,42 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
     for row in rows:
         errors = [it for it in row.grades if it.counts and it.outcome is Outcome.ERROR]
         # Where the error leaves the whole case undecided, what fails in it is in no count.
-        hides = row.outcome is Outcome.ERROR and any(it.counts and it.outcome is Outcome.FAIL for it in row.grades)
+        hides = row.outcome is Outcome.ERROR and any(
+            it.counts and it.outcome is Outcome.FAIL for it in row.grades
+        )
         usage = run.target_usage if row.error else run.grader_usage
         for grade in errors:
             looking = [result for result in blocking if takes(result.rule, row, grade)]
             # Where nothing looks at it, it is advice, unless no model that was asked is there at all.
             absent = (grade.unheard or grade.withheld) and not (usage.calls or usage.cached)
-            if not (is_contradicted(grade) and all(result.bears for result in looking)) if looking else absent:
+            if (
+                not (is_contradicted(grade) and all(result.bears for result in looking))
+                if looking
+                else absent
+            ):
                 yield _Error(grade.reason, held=not grade.unheard or hides)
-        whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
-        if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
+        whole = (
+            row.outcome is Outcome.ERROR and row.grades and not errors
+        )  # no mean can be taken, or no score was made
+        if whole and any(
+            result.rule.every_case and counted(result.rule, row) for result in blocking
+        ):
             yield _Error(row.reason, held=True)
-    yield from (_Error(row.error, row.undone or row.withheld) for row in rows if row.error and not row.grades)
+    yield from (
+        _Error(row.error, row.undone or row.withheld)
+        for row in rows
+        if row.error and not row.grades
+    )
 
 
-def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
+def decide(
+    run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES
+) -> Decision:
     """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
-    rules = (*_applied(run, policies), *([_guard(changes)] if changes.found and changes.block else ()))
+    rules = (
+        *_applied(run, policies),
+        *([_guard(changes)] if changes.found and changes.block else ()),
+    )
     errors = _errors(run, policies, rules)
     outcome, reason = _outcome(run, rules, errors, changes)
     if run.made.only and outcome is GateOutcome.PASS:  # a part never passes for the whole
@@ -161,7 +210,9 @@ def withheld(decision: Decision, changes: GateChanges) -> Decision:
     if changes.approved:
         return replace(decision, rules=(guard,))
     said = replace(decision.run, notes=(Note(f"Not run: {decision.reason}"), *decision.run.notes))
-    return replace(decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said)
+    return replace(
+        decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said
+    )
 
 
 def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]:
@@ -170,9 +221,16 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
     for policy, rule in ((one, rule) for one in policies for rule in one.rules):
         power = asdict(next(powers, NO_POWER))
         suite_rows = [row for row in run.rows if row.suite == rule.suite]
-        if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
+        if not (
+            rule.every_case
+            and rule.blocking
+            and suite_rows
+            and not any(row.counts for row in suite_rows)
+        ):
 
-            def result(rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.confirm == "answers") -> RuleResult:
+            def result(
+                rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.confirm == "answers"
+            ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run.baseline, answers)
 
             yield replace(ruled(result(suite_rows), suite_rows, run.sentinels, result), **power)
@@ -181,11 +239,15 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
 def _guard(changes: GateChanges) -> RuleResult:
     """The rule that is missed when a pull request changes its own gate and nobody approved that."""
     if changes.approved:
-        return RuleResult(Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}")
+        return RuleResult(
+            Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}"
+        )
     return RuleResult(Rule(GUARD), Outcome.FAIL, guarded(changes))
 
 
-def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges) -> tuple[GateOutcome, str]:
+def _outcome(
+    run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges
+) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:
@@ -195,14 +257,21 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, chang
     if run.interrupted:
         return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
     if run.incomplete:
-        return GateOutcome.INCONCLUSIVE, f"parts of the run are missing or damaged: {run.incomplete}"
+        return (
+            GateOutcome.INCONCLUSIVE,
+            f"parts of the run are missing or damaged: {run.incomplete}",
+        )
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
     undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
     if undecided:
         return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
     suites = dict.fromkeys(row.suite for row in run.rows)
-    graded = {row.suite for row in run.rows if any(grade.outcome is not Outcome.ERROR for grade in row.grades)}
+    graded = {
+        row.suite
+        for row in run.rows
+        if any(grade.outcome is not Outcome.ERROR for grade in row.grades)
+    }
     if not graded:
         return GateOutcome.INCONCLUSIVE, "nothing could be graded"
     if len(graded) < len(suites):
@@ -210,14 +279,26 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, chang
         return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
     if changes.weakened and not changes.approved:
         return GateOutcome.ADVISORY, done(changes)
-    advisory = [rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS]
+    advisory = [
+        rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS
+    ]
     if advisory:
         return GateOutcome.ADVISORY, _named(advisory)
     # Grades that failed and that no rule looks at, or could not be told and that no rule that blocks does.
-    short = ((row, it) for row in run.rows for it in row.grades if it.outcome is not Outcome.PASS and not it.inner)
+    short = (
+        (row, it)
+        for row in run.rows
+        for it in row.grades
+        if it.outcome is not Outcome.PASS and not it.inner
+    )
     looked_at = [result.rule for result in rules]
     findings = sum(
-        not it.counts or not any(rule.blocking or it.outcome is Outcome.FAIL for rule in looked_at if takes(rule, row, it))
+        not it.counts
+        or not any(
+            rule.blocking or it.outcome is Outcome.FAIL
+            for rule in looked_at
+            if takes(rule, row, it)
+        )
         for row, it in short
     )
     if findings:
@@ -226,11 +307,17 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors, chang
     if new:
         return GateOutcome.ADVISORY, _named(new)
     if not blocking:
-        return GateOutcome.ADVISORY, "everything passed, but nothing can block: every assertion is advisory"
+        return (
+            GateOutcome.ADVISORY,
+            "everything passed, but nothing can block: every assertion is advisory",
+        )
     return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
 
 
 def _named(results: Iterable[RuleResult]) -> str:
     """The reasons of rules, by their names; that every case passes needs none."""
-    named = ((result.rule.name if not result.rule.every_case else "", result.reason) for result in results)
+    named = (
+        (result.rule.name if not result.rule.every_case else "", result.reason)
+        for result in results
+    )
     return "; ".join(": ".join(filter(None, pair)) for pair in named)

@@ -13,7 +13,17 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.rules import count, left_undone, overturned
 from gradegate.gate.statistics import student
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
+from gradegate.results.earlier_run import (
+    FIXED,
+    NEW_FAILURE,
+    OPEN,
+    PRE_EXISTING,
+    UNDECIDED,
+    UNSTEADY,
+    fails,
+    of_base,
+    standing,
+)
 from gradegate.results.grades import Grade, Outcome, Row, RuleResult, selects, takes
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
@@ -46,7 +56,9 @@ class Case(Struct, frozen=True):
     def firsts(self) -> tuple[Outcome | None, Outcome | None]:
         """What base and head said when they were asked first."""
         base = _together([grade.base.first if grade.base else None for grade in self.grades])
-        return base, _together([grade.votes[0].outcome if grade.votes else grade.outcome for grade in self.grades])
+        return base, _together(
+            [grade.votes[0].outcome if grade.votes else grade.outcome for grade in self.grades]
+        )
 
 
 def is_old(row: Row, grade: Grade) -> bool:
@@ -62,12 +74,17 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
 
 
-def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
+def with_base(
+    result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool
+) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
     rule = result.rule
     found = []
     if report or rule.beside_base:
-        found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in as_cases(rule, rows)]
+        found = [
+            Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade)))
+            for row in as_cases(rule, rows)
+        ]
     if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
         grades = (grade.base.outcome for case in found for grade in case.grades if grade.base)
         bases = (case.base for case in found) if rule.every_case else grades
@@ -78,7 +95,9 @@ def with_base(result: RuleResult, rows: Sequence[Row], report: BaselineReport | 
         cost, latency = increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
         for outcome, reason, noise in _limits(result, rows):
-            result = _joined(replace(result, within_noise=result.within_noise or noise), outcome, reason)
+            result = _joined(
+                replace(result, within_noise=result.within_noise or noise), outcome, reason
+            )
     cases = [case for case in found if case.grades]
     if rule.max_new_failures is not None:
         result = _joined(*_newly(result, cases, report))
@@ -91,35 +110,61 @@ def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
     """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
     order = (Outcome.PASS, Outcome.ERROR, Outcome.FAIL)
     worst = max(result.outcome, outcome, key=order.index)
-    said = [text for of, text in ((result.outcome, result.reason), (outcome, reason)) if of is worst and text]
+    said = [
+        text
+        for of, text in ((result.outcome, result.reason), (outcome, reason))
+        if of is worst and text
+    ]
     return replace(result, outcome=worst, reason="; ".join(said))
 
 
 # --- new failures ---------------------------------------------------------------------------------------------
 
 
-def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | None) -> tuple[RuleResult, Outcome, str]:
+def _newly(
+    result: RuleResult, cases: Sequence[Case], report: BaselineReport | None
+) -> tuple[RuleResult, Outcome, str]:
     most = result.rule.max_new_failures or 0
     kinds = [(case.standing, case) for case in cases]
     new = [case for kind, case in kinds if kind == NEW_FAILURE]
     # `errors` decides about errors of the head, as in every rule.
     unsure = [  # nobody asked again, or the base's answer could not be graded again
-        case for kind, case in kinds if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
+        case
+        for kind, case in kinds
+        if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
     ]
     counted = {id(case) for case in (*new, *unsure)}
-    contradicted = [case for case in cases if id(case) not in counted and any(map(is_contradicted, case.grades))]
-    again = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
+    contradicted = [
+        case for case in cases if id(case) not in counted and any(map(is_contradicted, case.grades))
+    ]
+    again = sum(
+        grade.outcome is Outcome.PASS and bool(grade.votes)
+        for case in cases
+        for grade in case.grades
+    )
     known = ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
-    uncounted = " and ".join(many(number, noun) for kind, noun in known if (number := [it for it, _ in kinds].count(kind)))
+    uncounted = " and ".join(
+        many(number, noun)
+        for kind, noun in known
+        if (number := [it for it, _ in kinds].count(kind))
+    )
     beside = (f"; {uncounted} not counted" if uncounted else "") + overturned(again)
     result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
-        return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
+        return (
+            result,
+            Outcome.FAIL,
+            f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}",
+        )
     may_be = [*new, *unsure]
     if len(may_be) > most:
         verb = "is" if len(unsure) == 1 else "are"
-        return result, Outcome.ERROR, f"it is not known whether {many(len(unsure), 'failure')} {verb} new"
+        return (
+            result,
+            Outcome.ERROR,
+            f"it is not known whether {many(len(unsure), 'failure')} {verb} new",
+        )
     alone = result.rule.max_drop is None and not result.rule.own
     if alone and contradicted and len(may_be) + len(contradicted) <= most:
         result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
@@ -127,16 +172,30 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
-    names = [f"`{excerpt(' '.join((it.row.description or f'case {it.row.case + 1}').split()), 80)}`" for it in may_be[:_NAMED]]
+    names = [
+        f"`{excerpt(' '.join((it.row.description or f'case {it.row.case + 1}').split()), 80)}`"
+        for it in may_be[:_NAMED]
+    ]
     more = f" and {len(may_be) - _NAMED:,} more" if len(may_be) > _NAMED else ""
-    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {', '.join(names)}{more}{beside}"
+    return (
+        result,
+        Outcome.PASS,
+        f"{what}, at most {most:,} allowed: {', '.join(names)}{more}{beside}",
+    )
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
     passed = [case for case in new if case.base is Outcome.PASS]
-    grades = [[it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set] for case in new]
-    confirmed = ", confirmed here" if all(of and all(grade.confirmed for grade in of) for of in grades) else ""
+    grades = [
+        [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
+        for case in new
+    ]
+    confirmed = (
+        ", confirmed here"
+        if all(of and all(grade.confirmed for grade in of) for of in grades)
+        else ""
+    )
     if not passed:
         return f"{confirmed}, without a base result"
     if rest := len(new) - len(passed):
@@ -168,24 +227,38 @@ class Sign(NamedTuple):
 
     def drops(self, most: float) -> bool:
         """Whether more than a share ``most`` of the cases became worse, and noise alone does not explain it."""
-        return self.p <= SIGNIFICANT and Fraction(self.worse - self.better, self.compared) > exact(most)
+        return self.p <= SIGNIFICANT and Fraction(self.worse - self.better, self.compared) > exact(
+            most
+        )
 
 
-def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[RuleResult, Outcome, str]:
+def _dropped(
+    result: RuleResult, cases: Sequence[Case], answers: bool
+) -> tuple[RuleResult, Outcome, str]:
     sign = _sign(cases, answers)
     if not sign.compared:
         return result, Outcome.ERROR, "no case could be compared with the base"
     p = float(sign.p)
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
-    counted = f"{sign.worse:,} worse and {sign.better:,} better of {many(sign.compared, 'compared case')}"
+    counted = (
+        f"{sign.worse:,} worse and {sign.better:,} better of {many(sign.compared, 'compared case')}"
+    )
     share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
     most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
     if not sign.drops(most):
         return result, Outcome.PASS, said
     # Those that a budget or a signal left before the end, as far as they are not compared; at best, all of them pass.
     left = (case for case in cases if any(grade.undone for grade in case.grades))
-    undone = [case.firsts[0] if answers else case.base for case in left if not answers or None in case.firsts]
-    best = Sign(sign.worse, sign.better + undone.count(Outcome.FAIL), sign.compared + sum(base is not None for base in undone))
+    undone = [
+        case.firsts[0] if answers else case.base
+        for case in left
+        if not answers or None in case.firsts
+    ]
+    best = Sign(
+        sign.worse,
+        sign.better + undone.count(Outcome.FAIL),
+        sign.compared + sum(base is not None for base in undone),
+    )
     if undone and not best.drops(most):
         return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
     return result, Outcome.FAIL, said
@@ -197,34 +270,57 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
     for case in cases:
         base, head = case.firsts
         if not answers:
-            base = None if any(grade.outcome is Outcome.ERROR for grade in case.grades) else case.base
+            base = (
+                None if any(grade.outcome is Outcome.ERROR for grade in case.grades) else case.base
+            )
             ends = {NEW_FAILURE: Outcome.FAIL, FIXED: Outcome.PASS, UNDECIDED: None, OPEN: None}
             head = ends.get(case.standing, base)
         if base is not None and head is not None:
             pairs.append((base, head))
-    return Sign(pairs.count((Outcome.PASS, Outcome.FAIL)), pairs.count((Outcome.FAIL, Outcome.PASS)), len(pairs))
+    return Sign(
+        pairs.count((Outcome.PASS, Outcome.FAIL)),
+        pairs.count((Outcome.FAIL, Outcome.PASS)),
+        len(pairs),
+    )
 
 
 # --- cost and latency: the mean of paired differences, and its noise ------------------------------------------
 
 
-def increases(rows: Iterable[Row], rule: Rule | None = None) -> tuple[Increase | None, Increase | None]:
+def increases(
+    rows: Iterable[Row], rule: Rule | None = None
+) -> tuple[Increase | None, Increase | None]:
     """In dollars and in seconds an answer, over those that both sides asked for and of which the rule looks at a grade."""
-    pairs = [(row.base_took, row.took) for row in rows if row.base_took and row.took and (rule is None or _sees(rule, row))]
-    return _increase((base.usd, here.usd) for base, here in pairs), _increase((base.seconds, here.seconds) for base, here in pairs)
+    pairs = [
+        (row.base_took, row.took)
+        for row in rows
+        if row.base_took and row.took and (rule is None or _sees(rule, row))
+    ]
+    return _increase((base.usd, here.usd) for base, here in pairs), _increase(
+        (base.seconds, here.seconds) for base, here in pairs
+    )
 
 
 def _sees(rule: Rule, row: Row) -> bool:
-    return any(not it.inner and selects(rule, it.assertion, row.provider, row.description) for it in row.grades)
+    return any(
+        not it.inner and selects(rule, it.assertion, row.provider, row.description)
+        for it in row.grades
+    )
 
 
 def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | None:
-    pairs = [(base, here) for base, here in sides if base is not None and here is not None and max(base, here) < _MOST]
+    pairs = [
+        (base, here)
+        for base, here in sides
+        if base is not None and here is not None and max(base, here) < _MOST
+    ]
     count = len(pairs)
     if count < _LEAST:
         return None
     base, here = (math.fsum(side) / count for side in zip(*pairs, strict=True))
-    variance = math.fsum((ours - theirs - (here - base)) ** 2 for theirs, ours in pairs) / (count - 1)
+    variance = math.fsum((ours - theirs - (here - base)) ** 2 for theirs, ours in pairs) / (
+        count - 1
+    )
     half = student(count - 1) * math.sqrt(variance / count)
     return Increase(count, base, here, here - base - half, here - base + half)
 
@@ -233,16 +329,30 @@ def _limits(result: RuleResult, rows: Iterable[Row]) -> Iterator[tuple[Outcome, 
     """What the limits of a rule come to: the reason, and whether noise alone may be what is above one."""
     rule = result.rule
     undone = sum(row.undone and _sees(rule, row) for row in rows)
-    for name, most, by in (("cost", rule.max_cost_increase, result.cost), ("latency", rule.max_latency_increase, result.latency)):
+    for name, most, by in (
+        ("cost", rule.max_cost_increase, result.cost),
+        ("latency", rule.max_latency_increase, result.latency),
+    ):
         if most is None:
             continue
         if by is None:
             unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
             yield Outcome.ERROR, f"the {name} {unknown}", False
             continue
-        limit, said, allowed = (percent(most), dearer(by), most * by.base) if name == "cost" else (f"{most:g} s", slower(by), most)
-        above, beyond = (it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base) for it in (by.here - by.base, by.low))
-        end = f"above the limit of {limit} by no more than noise explains" if above and not beyond else f"at most {limit} is allowed"
+        limit, said, allowed = (
+            (percent(most), dearer(by), most * by.base)
+            if name == "cost"
+            else (f"{most:g} s", slower(by), most)
+        )
+        above, beyond = (
+            it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base)
+            for it in (by.here - by.base, by.low)
+        )
+        end = (
+            f"above the limit of {limit} by no more than noise explains"
+            if above and not beyond
+            else f"at most {limit} is allowed"
+        )
         told = f"an answer is {said} than on the base, over {many(by.compared, 'answer')}: {end}"
         if beyond and undone:  # the answers that are missing may be the cheap and fast ones
             yield Outcome.ERROR, f"{told} so far; {left_undone(undone)}", False

@@ -10,7 +10,18 @@ from gradegate.gate.case_runs import as_cases, held_runs, of_rule
 from gradegate.gate.reasks.ballot import fails
 from gradegate.gate.statistics import Interval, wilson
 from gradegate.results.earlier_run import PRE_EXISTING, standing
-from gradegate.results.grades import Counts, Grade, Outcome, Row, RuleResult, RunResult, counted, parts, takes, unconfirmed
+from gradegate.results.grades import (
+    Counts,
+    Grade,
+    Outcome,
+    Row,
+    RuleResult,
+    RunResult,
+    counted,
+    parts,
+    takes,
+    unconfirmed,
+)
 from gradegate.structs import replace
 
 
@@ -22,7 +33,9 @@ class AskedAgain:
         self.evidence = ""  # of the last grade that fails for certain, where its history decided
         for outcome, grades in counted:
             self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
-            self.overturned += sum(grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades)
+            self.overturned += sum(
+                grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades
+            )
             for grade in grades:
                 if grade.confirmed and grade.history and grade.history.before:
                     self.evidence = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
@@ -33,9 +46,17 @@ class AskedAgain:
         if failed == 1 and self.confirmed:
             how = f": {self.evidence}" if self.evidence else ", and failed again when re-asked"
         elif failed and self.confirmed:
-            each = ", and each failed" if self.confirmed == failed else f"; {self.confirmed:,} of these failed"
+            each = (
+                ", and each failed"
+                if self.confirmed == failed
+                else f"; {self.confirmed:,} of these failed"
+            )
             how = f"{each} again when re-asked"
-        outcome = f"{failed:,} of {many(graded, 'case')} failed{how}" if failed else f"{graded:,} of {many(graded, 'case')} passed"
+        outcome = (
+            f"{failed:,} of {many(graded, 'case')} failed{how}"
+            if failed
+            else f"{graded:,} of {many(graded, 'case')} passed"
+        )
         return outcome + overturned(self.overturned, self.confirmed)
 
     def said(self, failed: int) -> str:
@@ -52,13 +73,22 @@ class AskedAgain:
 def overturned(number: int, confirmed: int = 0) -> str:
     """`` (4 more failures were overturned)``, beside so many that were confirmed."""
     more, how = ("more ", "") if confirmed else ("", " by re-asks")
-    return f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})" if number else ""
+    return (
+        f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
+        if number
+        else ""
+    )
 
 
 def spared(run: RunResult, missed: bool) -> str:
     """How many cases failed once and were not asked again; an empty string where none did."""
-    named = run.confirm is not None and run.confirm.pre_existing > 0  # old ones, by the rules that look at the base
-    number = sum(unconfirmed(row) and not (named and standing(row) == PRE_EXISTING) for row in as_cases(None, run.rows))
+    named = (
+        run.confirm is not None and run.confirm.pre_existing > 0
+    )  # old ones, by the rules that look at the base
+    number = sum(
+        unconfirmed(row) and not (named and standing(row) == PRE_EXISTING)
+        for row in as_cases(None, run.rows)
+    )
     if not number:
         return ""
     if not missed:
@@ -69,7 +99,9 @@ def spared(run: RunResult, missed: bool) -> str:
 
 def left_undone(number: int) -> str:
     """Say ``5 more were not finished``: a budget or a signal ended the run first."""
-    return f"{number:,} more {'was' if number == 1 else 'were'} not finished and might meet the rule"
+    return (
+        f"{number:,} more {'was' if number == 1 else 'were'} not finished and might meet the rule"
+    )
 
 
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
@@ -79,9 +111,16 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     cases = [*as_cases(rule, rows)]
     if rule.every_case:
         return _every_case(rule, [row for row in cases if counted(rule, row)])
-    places = [(row, place) for row in cases for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    places = [
+        (row, place)
+        for row in cases
+        for place, grade in enumerate(row.grades)
+        if takes(rule, row, grade)
+    ]
     counts = count(row.grades[place].outcome for row, place in places)
-    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)  # the scores of all runs count
+    first = (
+        row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of
+    )  # the scores of all runs count
     grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
@@ -96,18 +135,35 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         undone = sum(grade.undone for grade in grades)
         best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
         outcome, reason = Outcome.FAIL, "; ".join(misses)
-        if undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]:  # it is met with a PASS for all of these
+        if (
+            undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]
+        ):  # it is met with a PASS for all of these
             graded = counts.passed + counts.failed
-            outcome, reason = Outcome.ERROR, f"{reason} so far, of {graded:,} graded; {left_undone(undone)}"
+            outcome, reason = (
+                Outcome.ERROR,
+                f"{reason} so far, of {graded:,} graded; {left_undone(undone)}",
+            )
     else:
         outcome, reason = by_counts(rule, counts), "; ".join(measured)
     if outcome is not Outcome.ERROR:
         held = held_runs(rule, cases)
-        again = AskedAgain((row.grades[place].outcome, parts(row.grades, place)) for row, place in places)
+        again = AskedAgain(
+            (row.grades[place].outcome, parts(row.grades, place)) for row, place in places
+        )
         reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
-    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
+    return RuleResult(
+        rule,
+        outcome,
+        reason,
+        counts.passed,
+        counts.failed,
+        counts.errored,
+        counts.pass_rate,
+        score,
+        *interval,
+    )
 
 
 def by_counts(rule: Rule, counts: Counts) -> Outcome:
@@ -128,12 +184,18 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
-    return f"only {graded:,} of at least {many(least, rule.counts)} graded" if graded < least else ""
+    return (
+        f"only {graded:,} of at least {many(least, rule.counts)} graded" if graded < least else ""
+    )
 
 
 def _interval(rule: Rule, counts: Counts) -> Interval | None:
     """Where the pass rate of all cases lies, of which these are a sample; None for a rule that does not ask."""
-    return None if rule.confidence is None else wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
+    return (
+        None
+        if rule.confidence is None
+        else wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
+    )
 
 
 def count(outcomes: Iterable[Outcome]) -> Counts:
@@ -164,8 +226,12 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         reason = again.of_cases(counts.failed, graded)
         if held:
             reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
-            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(counts.failed)
-    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
+            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(
+                counts.failed
+            )
+    return RuleResult(
+        rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate
+    )
 
 
 def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[list[str], list[str]]:
@@ -182,6 +248,8 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
         measured.append(f"pass rate {rate}, at least {least}{within}")
     if rule.min_score is not None and average is not None:
         score, least = scores(float(average), rule.min_score, rule.scale)
-        missed += [] if reached(average, rule.min_score) else [f"mean score {score} is below {least}"]
+        missed += (
+            [] if reached(average, rule.min_score) else [f"mean score {score} is below {least}"]
+        )
         measured.append(f"mean score {score}, at least {least}")
     return missed, measured

@@ -38,7 +38,9 @@ def wilson(hits: int, count: int, confidence: float = 0.95) -> Interval | None:
     middle = (hits + square / 2) / (count + square)
     half = math.sqrt(square * (hits * (count - hits) / count + square / 4)) / (count + square)
     # The ends at 0 and 1 are exact; rounding must not move them inside.
-    return Interval(max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < count else 1.0)
+    return Interval(
+        max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < count else 1.0
+    )
 
 
 @cache
@@ -88,7 +90,9 @@ def upper_bound(hits: int, count: int, level: float = 0.95) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS if hits < count else 0):
         middle = (low + high) / 2
-        low, high = (middle, high) if 1 - tail(hits + 1, count, middle) > 1 - level else (low, middle)
+        low, high = (
+            (middle, high) if 1 - tail(hits + 1, count, middle) > 1 - level else (low, middle)
+        )
     return high
 
 
@@ -128,9 +132,13 @@ def kappa(table: Crossed) -> Kappa | None:
     if chance == 1:
         return None
     rest = 1 - agreed
-    on = sum(cell * (1 - chance - (person[i] + grader[i]) * rest) ** 2 for i, cell in enumerate((pp, ff)))
+    on = sum(
+        cell * (1 - chance - (person[i] + grader[i]) * rest) ** 2 for i, cell in enumerate((pp, ff))
+    )
     off = rest**2 * (pf * (grader[0] + person[1]) ** 2 + fp * (grader[1] + person[0]) ** 2)
-    variance = (on + off - (agreed * chance - 2 * chance + agreed) ** 2) / (count * (1 - chance) ** 4)
+    variance = (on + off - (agreed * chance - 2 * chance + agreed) ** 2) / (
+        count * (1 - chance) ** 4
+    )
     value, half = float((agreed - chance) / (1 - chance)), _quantile(0.975) * math.sqrt(variance)
     return Kappa(value, Interval(value - half, value + half))
 
@@ -176,7 +184,9 @@ def lead(grades: int, noise: float) -> Lead:
     """
     enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
     votes = next(enough, None)
-    sure = next((votes for votes in LEADS if grades * exact(noise) ** votes <= WRONG_FAILS), LEADS[-1])
+    sure = next(
+        (votes for votes in LEADS if grades * exact(noise) ** votes <= WRONG_FAILS), LEADS[-1]
+    )
     return Lead(votes or LEADS[-1], votes is not None, sure)
 
 
@@ -250,7 +260,13 @@ def room(cases: int, min_pass_rate: float) -> int:
     return cases - math.ceil(exact(min_pass_rate) * cases)
 
 
-def power(cases: Counter[Chances], may_fail: int, failing: int = 0, new_only: bool = False, unchanged: Iterable[Group] = ()) -> Power:
+def power(
+    cases: Counter[Chances],
+    may_fail: int,
+    failing: int = 0,
+    new_only: bool = False,
+    unchanged: Iterable[Group] = (),
+) -> Power:
     """The figures of a rule over ``cases``, of which ``failing`` fail on the base and ``may_fail`` may fail, or ``new_only`` new ones.
 
     ``unchanged`` are the cases with chances of their own where nothing changed.
@@ -265,7 +281,10 @@ def power(cases: Counter[Chances], may_fail: int, failing: int = 0, new_only: bo
             old = min(old_left, count)
             new = min(new_left, count - old)
             old_left, new_left = old_left - old, new_left - new
-            groups += ((count - old - new, chances.good), (new if new_only else old + new, chances.broken))
+            groups += (
+                (count - old - new, chances.good),
+                (new if new_only else old + new, chances.broken),
+            )
         return more_than(may_fail, groups)
 
     return Power(
@@ -284,7 +303,14 @@ def more_than(most: int, groups: Iterable[Group]) -> float:
     *few, last = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
     above = [*accumulate(reversed(last))][::-1]  # the chance of so many or more
     first: Sequence[float] = reduce(_together, few, [1.0])
-    return min(1.0, math.fsum(chance * above[max(0, most + 1 - n)] for n, chance in enumerate(first) if most + 1 - n < len(above)))
+    return min(
+        1.0,
+        math.fsum(
+            chance * above[max(0, most + 1 - n)]
+            for n, chance in enumerate(first)
+            if most + 1 - n < len(above)
+        ),
+    )
 
 
 def _table(count: int, chance: float) -> list[float]:

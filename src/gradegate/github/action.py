@@ -44,7 +44,9 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         event = read_event(environ)
         settings = from_inputs(environ, cwd)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
-        if settings.run.shard or settings.run.open:  # the merge that decides is the only one that comments
+        if (
+            settings.run.shard or settings.run.open
+        ):  # the merge that decides is the only one that comments
             settings = replace(settings, comment="off")
         github = connect(environ, settings.token)
         step = Step(settings, with_pull_request(github, event), github, partial(print, flush=True))
@@ -68,13 +70,22 @@ def _part(step: Step) -> int:
     """Say what a shard asked, or which failures are open: neither decides anything. Raises ConfigError."""
     settings, spare = step.settings.run, partial(_spared, step)
     try:
-        part = ask(settings, partial(progress, in_ci=settings.in_ci), spare) if settings.shard else name_open(settings, spare)
+        part = (
+            ask(settings, partial(progress, in_ci=settings.in_ci), spare)
+            if settings.shard
+            else name_open(settings, spare)
+        )
     except ConfigError as e:
-        part = Written(f"NOT RUN: {_withheld(step, e)}", code=PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE)
+        part = Written(
+            f"NOT RUN: {_withheld(step, e)}",
+            code=PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE,
+        )
     for problem in part.problems:
         warn(step, problem)
     step.tell(harmless(part.said))
-    set_outputs(step, {"exit-code": str(part.code), "open": "" if settings.shard else str(part.failures)})
+    set_outputs(
+        step, {"exit-code": str(part.code), "open": "" if settings.shard else str(part.failures)}
+    )
     return part.code
 
 
@@ -90,7 +101,9 @@ def _run(step: Step) -> int:
     console, *documents = delivered.documents
     # The log folded under a title, but for the last two lines: how many, and the verdict.
     *folded, counts, verdict = console.parts
-    sys.stdout.writelines([command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict])
+    sys.stdout.writelines(
+        [command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict]
+    )
     for failure in delivered.failures.values():
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
@@ -103,23 +116,37 @@ def _run(step: Step) -> int:
 def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
     settings = step.settings.run
-    where = replace(links(step.event, step.environ), holds=holds(step), key=step.settings.comment_key)
+    where = replace(
+        links(step.event, step.environ), holds=holds(step), key=step.settings.comment_key
+    )
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
-    where = replace(where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else "")
-    names, spare, approve = ("console", *PUBLISHED), partial(_spared, step), partial(_approval, step)
+    where = replace(
+        where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else ""
+    )
+    names, spare, approve = (
+        ("console", *PUBLISHED),
+        partial(_spared, step),
+        partial(_approval, step),
+    )
     shown = partial(progress, in_ci=settings.in_ci)
     try:
         if settings.merge:
-            return deliver(of_merge(settings), names, where, shown, approve, spare, answered_by_parts)
+            return deliver(
+                of_merge(settings), names, where, shown, approve, spare, answered_by_parts
+            )
         return deliver(settings, names, where, shown, approve, spare)
     except ConfigError as e:
-        return deliver_without_keys(settings, names, where, (_withheld(step, e), TWO_STAGES), approve, spare)
+        return deliver_without_keys(
+            settings, names, where, (_withheld(step, e), TWO_STAGES), approve, spare
+        )
 
 
 def _withheld(step: Step, error: ConfigError) -> str:
     """Why an outsider's run has none of the variables that are missing, where they alone explain the error; else it is raised again."""
     missing = error.missing
-    if isinstance(error, NoPartsError):  # the shards missed them, and left no part for this merge, which takes no key itself
+    if isinstance(
+        error, NoPartsError
+    ):  # the shards missed them, and left no part for this merge, which takes no key itself
         try:
             prepare(replace(step.settings.run, merge="", open="", cache=""))
         except ConfigError as e:
@@ -134,7 +161,9 @@ def _spared(step: Step, prepared: Prepared) -> str:
     """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
     if not step.settings.only_changed:
         return ""
-    reason, otherwise = Filter(step.github, step.event, step.settings.run, step.settings.paths).look(prepared)
+    reason, otherwise = Filter(
+        step.github, step.event, step.settings.run, step.settings.paths
+    ).look(prepared)
     if otherwise:
         step.tell(harmless(f"{otherwise}."))
     return reason

@@ -35,14 +35,19 @@ from gradegate.security.environment import OWN
 from gradegate.structs import Struct, replace
 
 RESULTS, HISTORY = "results.json", "history.jsonl"
-FILES = {"baseline": RESULTS, "history": HISTORY}  # what the artifact holds, by the option that reads it
+FILES = {
+    "baseline": RESULTS,
+    "history": HISTORY,
+}  # what the artifact holds, by the option that reads it
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
 # The last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment.
 _LAST = struct.Struct("<4s4H2LH")
 _LISTED = 512  # bytes that the list of our files takes at most
-_WORKFLOW = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL)
+_WORKFLOW = re.compile(
+    r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL
+)
 
 
 class _Run(BaseModel):
@@ -52,7 +57,9 @@ class _Run(BaseModel):
     head_branch: str | None
     head_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
     repository: Annotated[int, Field(validation_alias=AliasPath("repository", "id"))]
-    source: Annotated[int | None, Field(validation_alias=AliasPath("head_repository", "id"))] = None  # that of a fork may be gone
+    source: Annotated[int | None, Field(validation_alias=AliasPath("head_repository", "id"))] = (
+        None  # that of a fork may be gone
+    )
 
 
 class _Artifact(BaseModel):
@@ -67,7 +74,11 @@ def artifact_name(environ: Mapping[str, str], key: str) -> str:
     """The name of the artifact of one gate: of its workflow, its job and its ``comment-key``."""
     workflow = _WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
     parts = (workflow["file"] if workflow else "", environ.get("GITHUB_JOB", ""), key)
-    words = ["gradegate", *re.findall(r"[A-Za-z0-9]+", " ".join(parts)), hashlib.sha256(repr(parts).encode()).hexdigest()[:12]]
+    words = [
+        "gradegate",
+        *re.findall(r"[A-Za-z0-9]+", " ".join(parts)),
+        hashlib.sha256(repr(parts).encode()).hexdigest()[:12],
+    ]
     name = "-".join(words)
     return name if len(name) <= LONGEST else f"gradegate-{words[-1]}"
 
@@ -86,39 +97,61 @@ def fetched(step: Step) -> Iterator[Step]:
     if not run.auto:
         yield step
         return
-    with TemporaryDirectory(prefix="gradegate-", dir=run.environ.get("RUNNER_TEMP") or None) as folder:
+    with TemporaryDirectory(
+        prefix="gradegate-", dir=run.environ.get("RUNNER_TEMP") or None
+    ) as folder:
         auto, found = run.auto, dict[str, Any]()
         try:
             packed, origin = patiently(step.github, _Source.of(step).newest)
             unpack(packed, Path(folder))
-            found |= {name: str(path) for name in run.auto if (path := Path(folder) / FILES[name]).exists()}
+            found |= {
+                name: str(path)
+                for name in run.auto
+                if (path := Path(folder) / FILES[name]).exists()
+            }
             step.tell(harmless(f"Found the files of {origin}."))
             why = f"{origin} kept no such file"
         except _NothingError as e:
             why = str(e)
         except (Never, ValidationError, LookupError, TypeError) as e:
-            why = str(e) if isinstance(e, Never) else "the reply of GitHub about the runs of the default branch cannot be read"
+            why = (
+                str(e)
+                if isinstance(e, Never)
+                else "the reply of GitHub about the runs of the default branch cannot be read"
+            )
             auto = frozenset()
             if run.environment.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
         names = " and ".join(f"`{name}: auto`" for name in sorted(run.auto) if name not in found)
         unfetched = f"there is nothing for {names}: {why}" if names else ""
-        yield replace(step, settings=replace(step.settings, run=replace(run, **found, auto=auto, unfetched=unfetched)))
+        yield replace(
+            step,
+            settings=replace(
+                step.settings, run=replace(run, **found, auto=auto, unfetched=unfetched)
+            ),
+        )
 
 
 def keep(step: Step, delivered: Delivered) -> None:
     """Leave the files of a run of the default branch where the action's last step uploads them; the output says under which name."""
     decision, run = delivered.decision, step.settings.run
     # An inconclusive run is nothing to compare with.
-    decided = decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED) and decision.grades.planned
+    decided = (
+        decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED)
+        and decision.grades.planned
+    )
     if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
         return
     name = artifact_name(step.environ, step.settings.comment_key)
-    parts = {RESULTS: render("json", decision, links(step.event, step.environ), delivered.seal).parts}
+    parts = {
+        RESULTS: render("json", decision, links(step.event, step.environ), delivered.seal).parts
+    }
     parts |= {HISTORY: delivered.history} if "history" in run.auto else {}
     try:
         for own, lines in parts.items():
-            with replacing(Place(Path(step.environ["RUNNER_TEMP"]), (name, own), shared=True)) as file:
+            with replacing(
+                Place(Path(step.environ["RUNNER_TEMP"]), (name, own), shared=True)
+            ) as file:
                 file.writelines(lines)
         set_outputs(step, {"artifact": name})
     except (OSError, KeyError) as e:
@@ -143,20 +176,35 @@ class _Source(Struct, frozen=True):
         if not workflow or workflow["repository"].lower() != repository.lower():
             raise Never("the workflow is not one of this repository")
         if not (step.settings.token and branch):
-            raise Never("the event does not name the default branch" if step.settings.token else "the input `github-token` is empty")
-        name, own = artifact_name(step.environ, step.settings.comment_key), step.environ.get("GITHUB_RUN_ID", "")
-        return cls(step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, own)
+            raise Never(
+                "the event does not name the default branch"
+                if step.settings.token
+                else "the input `github-token` is empty"
+            )
+        name, own = (
+            artifact_name(step.environ, step.settings.comment_key),
+            step.environ.get("GITHUB_RUN_ID", ""),
+        )
+        return cls(
+            step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, own
+        )
 
     def newest(self) -> tuple[bytes, str]:
         """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
         place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
         found: list[_Run] = []
-        for event in OWN:  # each is asked for by itself, so that runs of pull requests leave no run out
+        for (
+            event
+        ) in OWN:  # each is asked for by itself, so that runs of pull requests leave no run out
             query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
             found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
-        for run in sorted((run for run in found if str(run.id) != self.own), key=lambda run: -run.id):
-            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")["artifacts"]
+        for run in sorted(
+            (run for run in found if str(run.id) != self.own), key=lambda run: -run.id
+        ):
+            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")[
+                "artifacts"
+            ]
             own = (it for it in map(_Artifact.model_validate, listed) if it.name == self.name)
             artifact = max(own, key=lambda it: it.id, default=None)  # of several attempts the last
             if artifact is None:
@@ -166,7 +214,9 @@ class _Source(Struct, frozen=True):
                 refused.append(f"what run {run.id} left is not believed: {why}")
             else:
                 return self._packed(artifact, origin), origin
-        raise _NothingError("; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet")
+        raise _NothingError(
+            "; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet"
+        )
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""
@@ -179,9 +229,13 @@ class _Source(Struct, frozen=True):
         if run.head_branch != self.branch:
             return f"it ran for {run.head_branch}, and not for {self.branch}"
         # A tag may have the name of the branch, and a workflow of its own.
-        newest = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")["commit"]["sha"]
+        newest = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")["commit"][
+            "sha"
+        ]
         # Files stand on the first page alone.
-        status = self._read(f"{self.address}/compare/{newest}...{run.head_sha}?per_page=1&page=2")["status"]
+        status = self._read(f"{self.address}/compare/{newest}...{run.head_sha}?per_page=1&page=2")[
+            "status"
+        ]
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
     def _packed(self, artifact: _Artifact, origin: str) -> bytes:
@@ -191,22 +245,34 @@ class _Source(Struct, frozen=True):
             raise _NothingError(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
         answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
         place = answer.headers.get("location", "")
-        if answer.status != 302 or not place.startswith(f"{self.address.partition(':')[0]}:"):  # https, as the API is
-            raise Never(f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})")
+        if answer.status != 302 or not place.startswith(
+            f"{self.address.partition(':')[0]}:"
+        ):  # https, as the API is
+            raise Never(
+                f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})"
+            )
         packed = self.github.send("GET", place, elsewhere=MOST_PACKED).body
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
             raise Never(f"what {origin} left does not have the digest that GitHub has of it")
         return packed
 
     def _read(self, address: str) -> Any:
-        return self.github.read_json(address, "the runs of the default branch", "actions: read` and `contents: read")
+        return self.github.read_json(
+            address, "the runs of the default branch", "actions: read` and `contents: read"
+        )
 
 
 def unpack(packed: bytes, folder: Path) -> None:
     """Write the files of an artifact into a folder. Raises Never for an archive that holds anything but ours, or too much."""
     try:
         mark, *_, entries, size, _, comment = _LAST.unpack(packed[-_LAST.size :])
-        if mark != b"PK\5\6" or entries > len(FILES) or size > _LISTED or comment or packed[-42:-38] == b"PK\6\7":  # zip64
+        if (
+            mark != b"PK\5\6"
+            or entries > len(FILES)
+            or size > _LISTED
+            or comment
+            or packed[-42:-38] == b"PK\6\7"
+        ):  # zip64
             raise BadZipFile("it does not list one or two files")
         with ZipFile(BytesIO(packed)) as archive:
             listed = archive.infolist()
@@ -218,6 +284,8 @@ def unpack(packed: bytes, folder: Path) -> None:
                 with archive.open(entry) as source, (folder / entry.filename).open("wb") as target:
                     shutil.copyfileobj(source, target)
     except OSError as e:  # such as a full disk
-        raise Never(f"the artifact of the default branch cannot be written: {e.strerror or e}") from e
+        raise Never(
+            f"the artifact of the default branch cannot be written: {e.strerror or e}"
+        ) from e
     except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
         raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e

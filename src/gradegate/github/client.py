@@ -48,22 +48,36 @@ class GitHub:
     patience: float = PATIENCE
     pause: Callable[[float], object] = time.sleep
 
-    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None, elsewhere: int = 0) -> Response:
+    def send(
+        self, method: str, url: str, body: Mapping[str, Any] | None = None, elsewhere: int = 0
+    ) -> Response:
         """One request. Raises Later for outages and rate limits, Never when there is no answer at all.
 
         ``elsewhere``: how many bytes may come from where a reply led to, another host, which is given no token.
         """
-        own = {"Accept": "application/vnd.github+json", "Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": API_VERSION}
-        headers = {"Accept": "*/*", "User-Agent": f"gradegate/{__version__}", **({} if elsewhere else own)}
+        own = {
+            "Accept": "application/vnd.github+json",
+            "Authorization": f"Bearer {self.token}",
+            "X-GitHub-Api-Version": API_VERSION,
+        }
+        headers = {
+            "Accept": "*/*",
+            "User-Agent": f"gradegate/{__version__}",
+            **({} if elsewhere else own),
+        }
         try:
-            answer = self.client.send(method, url, headers=headers, body=body, most=elsewhere or MAX_BODY)
+            answer = self.client.send(
+                method, url, headers=headers, body=body, most=elsewhere or MAX_BODY
+            )
         except ProviderError as e:
             passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
             raise Later(f"{answer.host} is unavailable ({answer.status}: {said(answer)})")
         spent = answer.headers.get("x-ratelimit-remaining") == "0"
-        limited = answer.status == 403 and (spent or "retry-after" in answer.headers or "rate limit" in said(answer).lower())
+        limited = answer.status == 403 and (
+            spent or "retry-after" in answer.headers or "rate limit" in said(answer).lower()
+        )
         if limited or answer.status == 429:
             exact = None  # seconds to wait, in GitHub's order: `retry-after`, else the reset of a spent budget
             with suppress(ValueError, KeyError):
@@ -81,7 +95,9 @@ class GitHub:
             raise Never(unreadable(answer, what, needs))
         return as_json(answer)
 
-    def pages(self, url: str, what: str, kind: str, refusal: Callable[[Response], str]) -> Iterator[Any]:
+    def pages(
+        self, url: str, what: str, kind: str, refusal: Callable[[Response], str]
+    ) -> Iterator[Any]:
         """The items of a list. Raises Later, and Never for a list that cannot be read, for the reason that ``refusal`` gives."""
         for page in range(1, MOST_PAGES + 1):
             answer = self.send("GET", f"{url}?per_page={PER_PAGE}&page={page}")
@@ -133,7 +149,9 @@ def whoami(github: GitHub, event: Event) -> tuple[str, str]:
     except (KeyError, TypeError):
         if answer.status == 401:
             raise Never(refusal(answer, event)) from None
-        raise Never(f"{answer.host} does not say whose token this is ({answer.status}: {said(answer)})") from None
+        raise Never(
+            f"{answer.host} does not say whose token this is ({answer.status}: {said(answer)})"
+        ) from None
     return login.removesuffix("[bot]") + "[bot]", "Bot"
 
 

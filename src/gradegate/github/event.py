@@ -13,7 +13,9 @@ from gradegate.security.environment import LARGEST
 
 # Where a run that Dependabot started gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
-_WITHHELD = frozenset("create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split())
+_WITHHELD = frozenset(
+    "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
+)
 _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
@@ -51,14 +53,18 @@ class Event:
     label: str = ""  # that was set, where the action is "labeled"
     author: Person = Person()  # who opened the pull request
     sender: Person = Person()  # who did what the event is about
-    updated: datetime | None = None  # when GitHub last changed the pull request before the event: never before its head
+    updated: datetime | None = (
+        None  # when GitHub last changed the pull request before the event: never before its head
+    )
     stage: Stage | None = None
     problem: str = ""  # why the event file could not be read
 
     @property
     def is_fork(self) -> bool:
         """Whether the pull request comes from another repository."""
-        return self.number is not None and self.head_repository.lower() != self.base_repository.lower()
+        return (
+            self.number is not None and self.head_repository.lower() != self.base_repository.lower()
+        )
 
     @property
     def outsider(self) -> str:
@@ -144,13 +150,26 @@ def read_event(environ: Mapping[str, str]) -> Event:
             updated=pull.updated_at,
         )
     if group := payload.merge_group:
-        return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)
+        return Event(
+            name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor
+        )
     if run := payload.workflow_run:
         owner = run.head_repository.owner.login if run.head_repository else None
-        stage = Stage(run.event, run.head_sha, run.head_branch, owner) if run.head_branch and owner is not None else None
+        stage = (
+            Stage(run.event, run.head_sha, run.head_branch, owner)
+            if run.head_branch and owner is not None
+            else None
+        )
         return Event(name, repository, head_sha=sha, actor=actor, stage=stage)
     before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
-    return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
+    return Event(
+        name,
+        repository,
+        head_sha=payload.after or sha,
+        base_sha=before or "",
+        actor=actor,
+        problem=problem,
+    )
 
 
 def _payload(path: str) -> tuple[_Payload, str]:
@@ -167,7 +186,10 @@ def _payload(path: str) -> tuple[_Payload, str]:
     except ValidationError as e:
         first = e.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
-        return _Payload(), f"the event file {path} is not what GitHub sends: {first['msg']} at {place}"
+        return (
+            _Payload(),
+            f"the event file {path} is not what GitHub sends: {first['msg']} at {place}",
+        )
 
 
 def links(event: Event, environ: Mapping[str, str]) -> Links:
@@ -177,5 +199,7 @@ def links(event: Event, environ: Mapping[str, str]) -> Links:
     if not (server and event.repository):
         return Links()
     attempt = environ.get("GITHUB_RUN_ATTEMPT", "")
-    address = f"{server}/{event.repository}/actions/runs/{run}" + (f"/attempts/{attempt}" if attempt else "")
+    address = f"{server}/{event.repository}/actions/runs/{run}" + (
+        f"/attempts/{attempt}" if attempt else ""
+    )
     return Links(server, event.repository, event.head_sha, address if run else "")

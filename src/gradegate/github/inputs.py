@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.core.options import RUNS, SWITCH, Option
-from gradegate.core.settings import ACTION_OPTIONS, AUTO, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
+from gradegate.core.settings import (
+    ACTION_OPTIONS,
+    AUTO,
+    OPTIONS,
+    RUN_OPTIONS,
+    VARIABLES,
+    ActionSettings,
+    Settings,
+)
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import table
 from gradegate.github.artifact import FILES
@@ -26,10 +34,15 @@ KEYS = {entry.name: entry.variable for entry in VARIABLES}
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
 # What steers this process or the runner is not the step's to set.
-_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
+_CLOSED = re.compile(
+    r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)",
+    re.DOTALL,
+)
 _TABLE = table("github", "promptfoo_action.yaml")
 _ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
-PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE["variables"]  # that decide in promptfoo, with what to write here
+PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE[
+    "variables"
+]  # that decide in promptfoo, with what to write here
 _PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
 _IN_WORKSPACE = re.compile(r"(?:\$\{\{ *github\.workspace *\}\}/)?(\.?[\w-][\w./-]*)")
 _BOTH = "promptfoo also required {0}% of all single runs to pass; here every case must pass {1} of its runs, and single runs do not count"
@@ -46,24 +59,41 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     variables = {entry.variable: value for entry in VARIABLES if (value := inputs.read(entry))}
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
     auto = frozenset(name for name in FILES if run.get(name) == AUTO)
-    run |= {name: "" if name in auto else str(cwd / run[name]) for name in ("base", *FILES) if name in run}
+    run |= {
+        name: "" if name in auto else str(cwd / run[name])
+        for name in ("base", *FILES)
+        if name in run
+    }
     folder = str(run.get("cwd", ""))  # of the workspace, where links on the way to it lead too
-    if not (cwd / folder).resolve().is_relative_to(Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve()):
-        inputs.mistakes.append(_mistake("working-directory", folder, "give a folder inside the workspace"))
+    if (
+        not (cwd / folder)
+        .resolve()
+        .is_relative_to(Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve())
+    ):
+        inputs.mistakes.append(
+            _mistake("working-directory", folder, "give a folder inside the workspace")
+        )
     run |= {"auto": auto, "cwd": cwd / folder, "environ": {**environ, **variables}}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
     if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
-        for name, given in (("changes", settings.run.changes == "block"), ("approve-label", settings.approve_label)):
+        for name, given in (
+            ("changes", settings.run.changes == "block"),
+            ("approve-label", settings.approve_label),
+        ):
             what = f"the input `{name}` needs `base`, which is empty"
-            mistakes += [Mistake(what, None, "give `base`: docs/github-base.md says how")] if given else []
+            mistakes += (
+                [Mistake(what, None, "give `base`: docs/github-base.md says how")] if given else []
+            )
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
         mistakes.append(Mistake(what, None, "with shards, give the same file to every job"))
     if settings.paths and not settings.only_changed:
         cure = "give `only-changed: true`, or remove `paths`"
-        mistakes.append(Mistake("the input `paths` has no effect without `only-changed`", None, cure))
+        mistakes.append(
+            Mistake("the input `paths` has no effect without `only-changed`", None, cure)
+        )
     return replace(settings, mistakes=tuple(mistakes))
 
 
@@ -84,11 +114,23 @@ class _Inputs:
         text, kind = self._environ.get(f"INPUT_{option.name.upper()}", "").strip(), option.kind
         if "${{" in text:
             cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
-            self.mistakes.append(Mistake(f"the input `{option.name}` contains an expression that was not evaluated", None, cure))
+            self.mistakes.append(
+                Mistake(
+                    f"the input `{option.name}` contains an expression that was not evaluated",
+                    None,
+                    cure,
+                )
+            )
             return None
         if kind.choices or kind is SWITCH:
             text = text.lower()
-        lines = [line.strip() for line in text.splitlines() if line.strip()] if kind.gather else [text] if text else []
+        lines = (
+            [line.strip() for line in text.splitlines() if line.strip()]
+            if kind.gather
+            else [text]
+            if text
+            else []
+        )
         values = [kind.read(line) for line in lines]
         wrong = [line for line, value in zip(lines, values, strict=True) if value is None]
         self.mistakes += [_mistake(option.name, line, f"give {kind.needs}") for line in wrong]
@@ -102,13 +144,23 @@ class _Inputs:
 
     def unknown(self) -> list[Mistake]:
         """A mistake for each input that there is not: the runner lets them all pass, and warns of some."""
-        inputs = {f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input}
-        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input} | answers_to_promptfoo()
+        inputs = {
+            f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input
+        }
+        answers = {
+            entry.name: entry.no_input for entry in OPTIONS if entry.no_input
+        } | answers_to_promptfoo()
         mistakes = []
-        for variable in sorted(it for it in self._environ if it.startswith("INPUT_") and it not in inputs):
+        for variable in sorted(
+            it for it in self._environ if it.startswith("INPUT_") and it not in inputs
+        ):
             name = variable.removeprefix("INPUT_").lower()
             remove = f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
-            cure = answers.get(name.replace("_", "-")) or suggest(name, sorted(inputs.values())) or remove
+            cure = (
+                answers.get(name.replace("_", "-"))
+                or suggest(name, sorted(inputs.values()))
+                or remove
+            )
             cure = NO_ARGUMENTS if name in ("args", "entrypoint") else cure
             mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
         return mistakes
@@ -134,14 +186,24 @@ def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise ConfigError.at(f"{name} is not a JSON object of texts", None, "leave it to action.yml, which sets it")
+        raise ConfigError.at(
+            f"{name} is not a JSON object of texts", None, "leave it to action.yml, which sets it"
+        )
     # What the system takes for a variable; what a workflow passes on from an event may hold any sign.
-    unfit = (key for key, text in values.items() if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text)
+    unfit = (
+        key
+        for key, text in values.items()
+        if not key or "=" in key or "\0" in key + text or encodable(key + text) != key + text
+    )
     wrong = next(unfit, None)
     if wrong is not None:
         where = "`with`" if name == INPUTS else "`env`"
         what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
-        raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
+        raise ConfigError.at(
+            what,
+            None,
+            "give it a name without `=`, and a text without the sign NUL and without halves of signs",
+        )
     return values
 
 
@@ -154,7 +216,11 @@ def _words(entry: Mapping[str, str]) -> str:
     name, say = entry.get("as", ""), entry.get("say", "")
     if entry["do"] == "leave":
         return f"leave it out: {say}"
-    given = f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`" if entry["do"] == "env" else f"give `{name}`"
+    given = (
+        f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
+        if entry["do"] == "env"
+        else f"give `{name}`"
+    )
     return "; ".join(filter(None, (given, say))) if name else say
 
 
@@ -171,7 +237,10 @@ class Moved(Struct):
 
 def moved(given: Mapping[str, Any]) -> Moved:
     """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays: a mistake of the step."""
-    texts = {key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower() for key, value in given.items()}
+    texts = {
+        key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower()
+        for key, value in given.items()
+    }
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
     found, least = Moved(), RUNS.read(runs)
     for key in given:
@@ -193,15 +262,29 @@ def moved(given: Mapping[str, Any]) -> Moved:
                 found.share = float(text) / 100
                 if 0 < found.share < 0.01:
                     found.left.append(
-                        (key, f"`{key}: {text}` means {text} % in both tools", f"write `min-pass-rate: {text}` if you meant a share")
+                        (
+                            key,
+                            f"`{key}: {text}` means {text} % in both tools",
+                            f"write `min-pass-rate: {text}` if you meant a share",
+                        )
                     )
-            elif float(text) * least[1] > 100 * least[0]:  # beside `repeat-min-pass` promptfoo's action wants both
+            elif (
+                float(text) * least[1] > 100 * least[0]
+            ):  # beside `repeat-min-pass` promptfoo's action wants both
                 cure = "raise the first number of `runs` if that matters"
                 found.left.append((key, _BOTH.format(text, "{} of {}".format(*least)), cure))
         elif do == "cache":
-            inside = None if ".." in text or ("{" in text and "working-directory" in texts) else _IN_WORKSPACE.fullmatch(text)
+            inside = (
+                None
+                if ".." in text or ("{" in text and "working-directory" in texts)
+                else _IN_WORKSPACE.fullmatch(text)
+            )
             found.put |= {"cache": inside[1]} if inside else {}
-            found.left += [] if inside else [(key, f"replies were kept in {text}, and are no longer kept", _words(entry))]
+            found.left += (
+                []
+                if inside
+                else [(key, f"replies were kept in {text}, and are no longer kept", _words(entry))]
+            )
         elif do != "leave":
             continue
         found.drop |= {key} - found.rename.keys()
@@ -215,7 +298,16 @@ def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     if texts.get("force-run") == "true":
         return
     found.put["only-changed"] = True
-    if all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines())))) and "working-directory" not in texts:
+    if (
+        all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
+        and "working-directory" not in texts
+    ):
         found.rename[key] = "paths"
     else:
-        found.left.append((key, f"`{text}` is not a pattern for `paths`", f"give {_PATHS.kind.needs}, if other files count, too"))
+        found.left.append(
+            (
+                key,
+                f"`{text}` is not a pattern for `paths`",
+                f"give {_PATHS.kind.needs}, if other files count, too",
+            )
+        )

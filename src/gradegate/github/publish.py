@@ -38,7 +38,9 @@ from gradegate.structs import Struct, replace
 # --- the one comment on the pull request -----------------------------------------------------------------------------
 
 ROUNDS = 4  # of writing a comment that an older run writes over
-SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it
+SETTLE = (
+    2.0  # seconds: longer than another job takes from looking at a comment to having written it
+)
 LONGEST_KEY = 200  # characters
 _LINE = re.compile(r"<!-- gradegate:(?P<name>\S*)(?P<about>(?: [a-z]+=[0-9a-f]+)*) -->")
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -65,8 +67,15 @@ class Stamp(Struct, frozen=True):
     @property
     def line(self) -> str:
         """The first line of a comment."""
-        about = {"run": self.run, "attempt": self.attempt, "commit": self.commit, "findings": self.findings}
-        return " ".join([self.marker, *(f"{name}={value}" for name, value in about.items() if value), "-->"])
+        about = {
+            "run": self.run,
+            "attempt": self.attempt,
+            "commit": self.commit,
+            "findings": self.findings,
+        }
+        return " ".join(
+            [self.marker, *(f"{name}={value}" for name, value in about.items() if value), "-->"]
+        )
 
     def older(self, other: Stamp) -> bool:
         """Whether this is of an older run than the other: one with a lower id, or an earlier attempt of the same run.
@@ -90,7 +99,9 @@ def read_stamp(text: str, key: str) -> Stamp | None:
 
 def stamp(key: str, environ: Mapping[str, str], commit: str, findings: str) -> Stamp:
     """The stamp of this run, as the runner names it."""
-    run, attempt = (_number(environ.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
+    run, attempt = (
+        _number(environ.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT")
+    )
     return Stamp(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings)
 
 
@@ -99,7 +110,9 @@ def _number(text: str) -> int:
 
 
 def _named(key: str) -> str:
-    name = quote(key, safe="", errors="replace").replace("-", "%2D")  # no "-->" and no "--" in an HTML comment
+    name = quote(key, safe="", errors="replace").replace(
+        "-", "%2D"
+    )  # no "-->" and no "--" in an HTML comment
     return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
 
 
@@ -123,7 +136,13 @@ class Refused(Struct, frozen=True):
 
 
 def upsert_comment(
-    github: GitHub, event: Event, body: str, stamp: Stamp, *, create: bool = True, only_changed: bool = False
+    github: GitHub,
+    event: Event,
+    body: str,
+    stamp: Stamp,
+    *,
+    create: bool = True,
+    only_changed: bool = False,
 ) -> Posted | Left | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
 
@@ -131,7 +150,9 @@ def upsert_comment(
     """
     try:
         # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
-        return patiently(github, lambda: _Thread(github, event, stamp, create, only_changed).upsert(body))
+        return patiently(
+            github, lambda: _Thread(github, event, stamp, create, only_changed).upsert(body)
+        )
     except Never as e:
         return Refused(str(e))
 
@@ -159,14 +180,19 @@ class _Thread(Struct, frozen=True):
 
     def upsert(self, body: str) -> Posted | Left | None:
         """Raises Later and Never."""
-        text = f"{self.stamp.line}\n{body}".encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
+        text = f"{self.stamp.line}\n{body}".encode(
+            "utf-8", "replace"
+        ).decode()  # GitHub takes no lone surrogate
         me = whoami(self.github, self.event)
         if mine := self._mine(me):
             return self._settle(mine, text)
         if not self.create:
             return None
         created = self._read(self.github.send("POST", self._comments, {"body": text}), 201)
-        mine = sorted({comment.id: comment for comment in (*self._mine(me), created)}.values(), key=lambda it: it.id)
+        mine = sorted(
+            {comment.id: comment for comment in (*self._mine(me), created)}.values(),
+            key=lambda it: it.id,
+        )
         if mine[0].id == created.id:
             self._clear(mine[1:])
             return Posted(created.html_url)
@@ -186,15 +212,24 @@ class _Thread(Struct, frozen=True):
             current = self._read(self.github.send("GET", self._address(first)))
             there = self._stamp(current)
             if self.stamp.older(there):
-                return Left(current.html_url, f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it")
+                return Left(
+                    current.html_url,
+                    f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it",
+                )
             if posted and not there.older(self.stamp):
                 return posted
             same = self.only_changed and there.findings == self.stamp.findings != ""
             if same:  # what is read stays as it is, and an older run will know all the same that it is late
                 text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
-            posted = Posted(self._read(self.github.send("PATCH", self._address(current), {"body": text})).html_url)
+            posted = Posted(
+                self._read(
+                    self.github.send("PATCH", self._address(current), {"body": text})
+                ).html_url
+            )
             if same:
-                return Left(current.html_url, f"outcome and failing cases are those of run {there.run}")
+                return Left(
+                    current.html_url, f"outcome and failing cases are those of run {there.run}"
+                )
             if self.github.patience:  # without, the job has seconds left
                 self.github.pause(SETTLE)
         return posted or Posted(first.html_url)
@@ -211,14 +246,21 @@ class _Thread(Struct, frozen=True):
     def _mine(self, me: tuple[str, str]) -> list[_Comment]:
         """Our comments with the marker, oldest first. Anybody can write the marker, so the author counts as well."""
         mine: list[_Comment] = []
-        what, refused = f"the list of comments of pull request {self.event.number}", partial(refusal, event=self.event)
+        what, refused = (
+            f"the list of comments of pull request {self.event.number}",
+            partial(refusal, event=self.event),
+        )
         for item in self.github.pages(self._comments, what, "a list of comments", refused):
             try:
                 comment = _Comment.model_validate(item)
             except ValidationError:
                 continue  # somebody else's oddity must not stop our report
             user = comment.user
-            if user and (user.login.lower(), user.type) == (me[0].lower(), me[1]) and read_stamp(comment.body or "", self.stamp.key):
+            if (
+                user
+                and (user.login.lower(), user.type) == (me[0].lower(), me[1])
+                and read_stamp(comment.body or "", self.stamp.key)
+            ):
                 mine.append(comment)
         return sorted(mine, key=lambda comment: comment.id)
 
@@ -235,7 +277,9 @@ class _Thread(Struct, frozen=True):
 
     @property
     def _comments(self) -> str:
-        return f"{self.github.api}/repos/{self.event.repository}/issues/{self.event.number}/comments"
+        return (
+            f"{self.github.api}/repos/{self.event.repository}/issues/{self.event.number}/comments"
+        )
 
     def _address(self, comment: _Comment) -> str:
         return f"{self.github.api}/repos/{self.event.repository}/issues/comments/{comment.id}"
@@ -243,7 +287,16 @@ class _Thread(Struct, frozen=True):
 
 # --- a decision ------------------------------------------------------------------------------------------------------
 
-COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
+COUNTED = (
+    "planned",
+    "passed",
+    "failed",
+    "errored",
+    "pass-rate",
+    "new-failures",
+    "cost-usd",
+    "tokens",
+)
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
@@ -280,16 +333,37 @@ class Step:
 def outputs() -> tuple[str, ...]:
     """The names of all outputs of the action."""
     paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return ("outcome", "exit-code", *COUNTED, "overturned", "flaky", "moved", "comment-url", "open", "artifact", *paths)
+    return (
+        "outcome",
+        "exit-code",
+        *COUNTED,
+        "overturned",
+        "flaky",
+        "moved",
+        "comment-url",
+        "open",
+        "artifact",
+        *paths,
+    )
 
 
-def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
+def publish(
+    step: Step,
+    decision: Decision,
+    exit_code: int,
+    documents: Iterable[Document],
+    written: Iterable[str | Path],
+) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
     texts = {document.sink: document.text for document in documents}
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
-        step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
+        step.tell(
+            texts[Sink.ANNOTATIONS].rstrip("\n")
+        )  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
-    url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
+    url = _comment(
+        step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision)
+    )
     counts = decision.grades
     usage = decision.run.target_usage + decision.run.grader_usage
     cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
@@ -300,9 +374,14 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
     graded = counts.passed + counts.failed
     share = counts.passed * 10_000 // graded if graded else 0
     rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
-    values = dict(zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True))
+    values = dict(
+        zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True)
+    )
     history, sentinels = decision.run.history, decision.run.sentinels
-    values |= {"overturned": str(confirm.overturned if confirm else 0), "flaky": "" if history is None else str(history.flaky)}
+    values |= {
+        "overturned": str(confirm.overturned if confirm else 0),
+        "flaky": "" if history is None else str(history.flaky),
+    }
     values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
@@ -310,8 +389,12 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
     for path in written:
         report = report_of(os.fspath(path))
         if report is not None and report.path_output:
-            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
-    return set_outputs(step, {"outcome": decision.outcome.value, "exit-code": str(exit_code), **values, **paths})
+            paths.setdefault(
+                report.path_output, os.path.relpath(step.settings.run.cwd / path, root)
+            )
+    return set_outputs(
+        step, {"outcome": decision.outcome.value, "exit-code": str(exit_code), **values, **paths}
+    )
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -320,24 +403,37 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
     if step.settings.annotations:
         for mistake in error.mistakes:
             origin = mistake.origin
-            file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
+            file, line = (
+                (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
+            )
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
+            step.tell(
+                command("error", words if file else str(mistake), file=file, line=line or None)
+            )
     if secrets := NO_SECRETS.format(step.event.outsider) if step.event.outsider else "":
         step.tell(command("notice", secrets))
-    listed = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in error.mistakes[:MOST_MISTAKES]]
+    listed = [
+        excerpt(visible(str(mistake)), LONGEST_MISTAKE)
+        for mistake in error.mistakes[:MOST_MISTAKES]
+    ]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
     where = replace(links(step.event, step.environ), key=step.settings.comment_key)
     text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
     _summarise(step, text)
-    findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
+    findings = hashlib.sha256(
+        "\n".join(map(str, error.mistakes)).encode("utf-8", "replace")
+    ).hexdigest()[:16]
     url = _comment(step, text, True, findings)
     return set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
 
 
 def _summarise(step: Step, text: str) -> None:
-    if step.settings.summary and text and (problem := workflow.append_summary(step.environ, step.hide(text))):
+    if (
+        step.settings.summary
+        and text
+        and (problem := workflow.append_summary(step.environ, step.hide(text)))
+    ):
         warn(step, f"The job summary was not written: {problem}.")
 
 
@@ -347,19 +443,27 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     if mode == "off" or not text:
         return ""
     if event.number is None and not event.problem:
-        step.tell(harmless(f"No comment was posted: the event {event.name} is not about a pull request."))
+        step.tell(
+            harmless(f"No comment was posted: the event {event.name} is not about a pull request.")
+        )
         return ""
     if why := event.problem or ("" if step.settings.token else "the input `github-token` is empty"):
         warn(step, f"No comment was posted: {why}.")
         return ""
     own = stamp(step.settings.comment_key, step.environ, event.head_sha, findings)
     create, only_changed = mode != "failures" or failing, mode == "changes"
-    outcome = upsert_comment(step.github, event, step.hide(text), own, create=create, only_changed=only_changed)
+    outcome = upsert_comment(
+        step.github, event, step.hide(text), own, create=create, only_changed=only_changed
+    )
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
     if not isinstance(outcome, Left | Posted):
         return ""
-    said = f"The comment was not changed: {outcome.why}. {outcome.url}" if isinstance(outcome, Left) else f"Comment: {outcome.url}"
+    said = (
+        f"The comment was not changed: {outcome.why}. {outcome.url}"
+        if isinstance(outcome, Left)
+        else f"Comment: {outcome.url}"
+    )
     step.tell(harmless(said))
     return outcome.url
 
@@ -368,7 +472,10 @@ def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     """Set outputs of the step that are safe in a shell, and warn of the others. Returns those that were set."""
     safe, unsafe = workflow.safe_outputs(values)
     if unsafe:
-        warn(step, f"These outputs are not set, because a shell could run their values as code: {', '.join(unsafe)}.")
+        warn(
+            step,
+            f"These outputs are not set, because a shell could run their values as code: {', '.join(unsafe)}.",
+        )
     if problem := workflow.write_outputs(step.environ, safe):
         warn(step, f"The outputs were not written: {problem}.")
         return {}

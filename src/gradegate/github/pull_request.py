@@ -34,7 +34,13 @@ from gradegate.structs import Struct, replace
 _READS = "pull-requests: read` or `write"
 MOST = 3000  # files that GitHub lists of one pull request
 # After these, what a label approved of is not what is there.
-_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "base_ref_force_pushed", "automatic_base_change_succeeded")
+_MOVES = (
+    "head_ref_force_pushed",
+    "head_ref_restored",
+    "base_ref_changed",
+    "base_ref_force_pushed",
+    "automatic_base_change_succeeded",
+)
 _EVENTS = ("pull_request", "pull_request_target")
 _PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
 # --- the pull request behind a workflow_run -----------------------------------------------------------------------
@@ -50,21 +56,37 @@ class _Listed(BaseModel):
 def with_pull_request(github: GitHub, event: Event) -> Event:
     """The event with the number of its pull request; where there is none, ``problem`` says why."""
     stage = event.stage
-    if event.name != "workflow_run" or stage is None or not stage.event.startswith("pull_request") or not github.token:
+    if (
+        event.name != "workflow_run"
+        or stage is None
+        or not stage.event.startswith("pull_request")
+        or not github.token
+    ):
         return event
     # https://docs.github.com/rest/pulls/pulls#list-pull-requests: `head` is `user:branch`
     head = quote(f"{stage.owner}:{stage.branch}", safe="")
-    address = f"{github.api}/repos/{event.repository}/pulls?state=open&head={head}&per_page={PER_PAGE}"
+    address = (
+        f"{github.api}/repos/{event.repository}/pulls?state=open&head={head}&per_page={PER_PAGE}"
+    )
     try:
-        items = patiently(github, lambda: github.read_json(address, "pull requests", "pull-requests: write"))
-        pulls = [_Listed.model_validate(item) for item in (items if isinstance(items, list) else [None])]
+        items = patiently(
+            github, lambda: github.read_json(address, "pull requests", "pull-requests: write")
+        )
+        pulls = [
+            _Listed.model_validate(item) for item in (items if isinstance(items, list) else [None])
+        ]
     except (Never, ValidationError) as e:
         why = e if isinstance(e, Never) else "GitHub's list of pull requests cannot be read"
-        return replace(event, problem=f"gradegate cannot look for the pull request of the first stage: {why}")
+        return replace(
+            event, problem=f"gradegate cannot look for the pull request of the first stage: {why}"
+        )
     numbers = [pull.number for pull in pulls if pull.sha == stage.sha]
     if len(numbers) != 1:
         why = "no open pull request has" if not numbers else "several open pull requests have"
-        return replace(event, problem=f"{why} the commit {stage.sha} as the head, which the first stage ran for")
+        return replace(
+            event,
+            problem=f"{why} the commit {stage.sha} as the head, which the first stage ran for",
+        )
     return replace(event, number=numbers[0])
 
 
@@ -103,7 +125,9 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
     address = f"{github.api}/repos/{event.repository}/pulls/{event.number}"
     files: list[_File] = []
     for page in range(1, MOST // PER_PAGE + 2):
-        items = github.read_json(f"{address}/files?per_page={PER_PAGE}&page={page}", "the changed files", _READS)
+        items = github.read_json(
+            f"{address}/files?per_page={PER_PAGE}&page={page}", "the changed files", _READS
+        )
         try:
             files += map(_File.model_validate, items if isinstance(items, list) else [None])
         except ValidationError as e:
@@ -118,7 +142,9 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
     if pull.sha != event.head_sha or (base and pull.base != base):
         raise Never("the pull request has new commits since this run started")
     if pull.changed_files != len(files):
-        raise Never(f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}")
+        raise Never(
+            f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}"
+        )
     before = frozenset(file.previous_filename for file in files if file.previous_filename)
     gone = before | frozenset(file.filename for file in files if file.status == "removed")
     return Changed(frozenset(file.filename for file in files) | before, gone)
@@ -147,20 +173,31 @@ class _Item(BaseModel):
     label: _Label | None = None
 
 
-def approval(github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str) -> Approval:
+def approval(
+    github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str
+) -> Approval:
     """By whom the head was approved with that label, or why it was not. Whatever goes wrong approves nothing.
 
     ``commits`` are those that the event is about, ``checked_out`` is the one in the work tree.
     """
     if not label:
         return Approval(why="the workflow sets no label for approval (input `approve-label`)")
-    if event.name not in _EVENTS or event.number is None or event.updated is None or not event.author.login:
-        return Approval(why=f"the event {event.name or 'of this run'} does not name the pull request that a label could approve")
+    if (
+        event.name not in _EVENTS
+        or event.number is None
+        or event.updated is None
+        or not event.author.login
+    ):
+        return Approval(
+            why=f"the event {event.name or 'of this run'} does not name the pull request that a label could approve"
+        )
     if not checked_out or checked_out not in commits:
         why = f"the checkout is at {checked_out or 'an unknown commit'}, and a label approves only the head"
         return Approval(why=why)
     if not github.token:
-        return Approval(why=f"gradegate cannot look for the label `{label}`: the input `github-token` is empty")
+        return Approval(
+            why=f"gradegate cannot look for the label `{label}`: the input `github-token` is empty"
+        )
     try:
         items = patiently(github, lambda: list(_timeline(github, event)))
     except Never as e:
@@ -184,12 +221,16 @@ def approval(github: GitHub, event: Event, label: str, commits: Container[str], 
     if by.type != "User":
         return Approval(why=f"the label `{label}` was set by {by.login}, which is not a person")
     if _is(by, event.author):
-        return Approval(why=f"the label `{label}` was set by {by.login}, who opened the pull request")
+        return Approval(
+            why=f"the label `{label}` was set by {by.login}, who opened the pull request"
+        )
     # The event of the label itself names the head that it was set on.
     on_this_head = event.action == "labeled" and event.label.lower() == label.lower()
     if (moved is not None and since <= moved) or (since <= event.updated and not on_this_head):
         return Approval(why=f"the label `{label}` was set before the head was pushed; set it again")
-    if (event.action in _PUSHES and _is(by, event.sender)) or (pusher is not None and _is(by, pusher)):
+    if (event.action in _PUSHES and _is(by, event.sender)) or (
+        pusher is not None and _is(by, pusher)
+    ):
         return Approval(why=f"the label `{label}` was set by {by.login}, who pushed the head")
     return Approval(f"the label `{label}` of {by.login}")
 
@@ -204,8 +245,14 @@ def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
     """What happened to the pull request that approves or moves; an item of it that cannot be read raises Never, as GitHub may."""
     what = f"the timeline of pull request {event.number}"
     address = f"{github.api}/repos/{event.repository}/issues/{event.number}/timeline"
-    for written in github.pages(address, what, "a timeline", partial(unreadable, what=what, needs=_READS)):
-        if not isinstance(written, dict) or written.get("event") not in ("labeled", "unlabeled", *_MOVES):
+    for written in github.pages(
+        address, what, "a timeline", partial(unreadable, what=what, needs=_READS)
+    ):
+        if not isinstance(written, dict) or written.get("event") not in (
+            "labeled",
+            "unlabeled",
+            *_MOVES,
+        ):
             continue
         try:
             item = _Item.model_validate(written)
@@ -221,8 +268,17 @@ def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 SHOWN = 5  # files that are named
 # What steers a workflow (an action of the repository may hand on the inputs), and what decides what a checkout holds.
-_STEERING = re.compile(r"\.github/.*|(?:.*/)?action\.ya?ml|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
-_SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")  # of models, wherever they run
+_STEERING = re.compile(
+    r"\.github/.*|(?:.*/)?action\.ya?ml|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL
+)
+_SERVERS = (
+    "docker:",
+    "litellm:",
+    "lmstudio:",
+    "localai:",
+    "ollama:",
+    "vllm:",
+)  # of models, wherever they run
 
 
 class CannotTellError(GradegateError):
@@ -251,10 +307,15 @@ class Filter:
         try:
             # Where a list of changed files says nothing about the run.
             if self.event.name not in EVENTS or self.event.number is None:
-                raise CannotTellError(f"the event {self.event.name} is not about the head of a pull request")
+                raise CannotTellError(
+                    f"the event {self.event.name} is not about the head of a pull request"
+                )
             if not self.github.token:
                 raise CannotTellError("the input `github-token` is empty")
-            if head_of(self.root) not in {self.settings.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
+            if head_of(self.root) not in {
+                self.settings.environ.get("GITHUB_SHA", ""),
+                self.event.head_sha,
+            } - {""}:
                 raise CannotTellError("the checkout is not at the commit of the event")
             action = self.settings.environ.get("GITHUB_ACTION_PATH", "")
             if action and Path(action).resolve().is_relative_to(self.root):
@@ -264,31 +325,54 @@ class Filter:
             if not self.paths and (why := self._unseen(prepared)):
                 raise CannotTellError(f"{why}; name its files in the input `paths`")
             read = frozenset(self._reads(prepared))
-            changed = changed_files(self.github, self.event, self.settings.environ.get("GITHUB_BASE_REF", ""))
+            changed = changed_files(
+                self.github, self.event, self.settings.environ.get("GITHUB_BASE_REF", "")
+            )
             touched = sorted(self._touched(changed, read, prepared))
             if not touched:
                 # A pattern that no file has is a slip of the pen, which would have nothing checked, ever.
                 committed = self._committed()
                 for written in self.paths:
-                    pattern, fixed = _pattern(written), takewhile(lambda part: "*" not in part, written.rstrip("/").split("/"))
+                    pattern, fixed = (
+                        _pattern(written),
+                        takewhile(lambda part: "*" not in part, written.rstrip("/").split("/")),
+                    )
                     try:
-                        known = any(pattern.fullmatch(path) for path in committed.files(tuple(fixed)))
+                        known = any(
+                            pattern.fullmatch(path) for path in committed.files(tuple(fixed))
+                        )
                     except LookupError:
-                        raise CannotTellError("not all folders of the commit are in the checkout") from None
+                        raise CannotTellError(
+                            "not all folders of the commit are in the checkout"
+                        ) from None
                     if not known:
-                        raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which matches no file of the commit")
+                        raise CannotTellError(
+                            f"the input `paths` has {one_line(written, 100)}, which matches no file of the commit"
+                        )
         except (GradegateError, OSError, ValueError) as e:
-            return "", f"Everything runs, because it is not known what the pull request changes: {e}"
+            return (
+                "",
+                f"Everything runs, because it is not known what the pull request changes: {e}",
+            )
         if touched:
             names = [one_line(path, 100) for path in touched]
             more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
-            return "", f"The run depends on {', '.join(names[:SHOWN])}{more}, which the pull request changes"
-        files = "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
+            return (
+                "",
+                f"The run depends on {', '.join(names[:SHOWN])}{more}, which the pull request changes",
+            )
+        files = (
+            "file that the pull request changes"
+            if len(changed.paths) == 1
+            else "files that the pull request changes"
+        )
         return f"no case depends on the {len(changed.paths):,} {files}", ""
 
     def _committed(self) -> Vouched:
         """The files of the commit that is checked out. Raises OSError and ValueError."""
-        return Vouched(self.root, folders_of(self.root)[1] / "objects", head_of(self.root), self.event.name)
+        return Vouched(
+            self.root, folders_of(self.root)[1] / "objects", head_of(self.root), self.event.name
+        )
 
     def _unseen(self, prepared: Prepared) -> str:
         """What the run depends on beside the files that it reads; an empty string where there is nothing."""
@@ -297,7 +381,11 @@ class Filter:
         if self.settings.allow_exec:
             return "code of the repository runs"
         app = next((model for model in prepared.plan.models if _is_application(model)), None)
-        return f"{one_line(app.name, 80)} is an application with files that are not known" if app else ""
+        return (
+            f"{one_line(app.name, 80)} is an application with files that are not known"
+            if app
+            else ""
+        )
 
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
@@ -320,24 +408,41 @@ class Filter:
                     try:  # GitHub's list is UTF-8
                         name.encode()
                     except UnicodeEncodeError:
-                        raise CannotTellError(f"the name {one_line(name, 100)} is not UTF-8") from None
+                        raise CannotTellError(
+                            f"the name {one_line(name, 100)} is not UTF-8"
+                        ) from None
                     yield name
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
         own = (searched(self.settings.cwd / written) for written in self.settings.configs)
         folders = [_below(folder, self.root) for folder in (*prepared.searched, *own)]
-        defaults = {_below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
+        defaults = {
+            _below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS
+        }
         for path in changed.paths:
-            if path in read or _STEERING.fullmatch(path) or any(pattern.fullmatch(path) for pattern in patterns):
+            if (
+                path in read
+                or _STEERING.fullmatch(path)
+                or any(pattern.fullmatch(path) for pattern in patterns)
+            ):
                 yield path
             elif path in changed.gone:  # a pattern may have matched it
-                yield from [path] if path in defaults or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders) else []
+                yield from (
+                    [path]
+                    if path in defaults
+                    or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders)
+                    else []
+                )
 
 
 def _is_application(model: AskedModel) -> bool:
     """Whether what answers may be made of files that no config names."""
-    if runs_code(model.name) or model.name.startswith(("http:", "https:")) or model.replies_from == "program":
+    if (
+        runs_code(model.name)
+        or model.name.startswith(("http:", "https:"))
+        or model.replies_from == "program"
+    ):
         return True
     host = host_at(f"http://{model.host}") if model.host else None
     if host is None or model.name.startswith(_SERVERS):
@@ -355,4 +460,6 @@ def _pattern(written: str) -> re.Pattern[str]:
     """As in ``paths`` of a workflow: ``*`` stays in a folder, ``**`` does not. A folder's name matches all below it."""
     parts = re.split(r"(\*\*/|\*\*|\*)", written.rstrip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
-    return re.compile("".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
+    return re.compile(
+        "".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL
+    )

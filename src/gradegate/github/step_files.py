@@ -60,7 +60,9 @@ def append_summary(environ: Mapping[str, str], text: str) -> str:
     return _append(environ, "GITHUB_STEP_SUMMARY", content, SUMMARY_LIMIT)
 
 
-def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: int | None = None) -> str:
+def _append(
+    environ: Mapping[str, str], variable: str, content: bytes, limit: int | None = None
+) -> str:
     path = environ.get(variable, "")
     if not path:
         return f"{variable} is not set"
@@ -95,7 +97,12 @@ class Ending(Struct):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Leave what is known of the end; nothing that fails here hides the error."""
         if error is None or self.settled:
             return
@@ -104,9 +111,17 @@ class Ending(Struct):
             outcome, code, said = MISTAKEN, MISTAKE, str(error)
         elif isinstance(error, KeyboardInterrupt):
             stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
-            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before any model was asked."
+            outcome, code, said = (
+                GateOutcome.INCONCLUSIVE.value,
+                stopped,
+                "The step was cancelled before any model was asked.",
+            )
         else:
-            outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
+            outcome, code, said = (
+                GateOutcome.INCONCLUSIVE.value,
+                INCONCLUSIVE,
+                f"{type(error).__name__}: {error}",
+            )
         write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
         hide = sealing(self.environ)
         text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"

@@ -23,7 +23,9 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.results.accounts import BudgetReport
 
 LOOK_EVERY = 0.25  # seconds
-IDLE_LOOKS = 8  # without a call in flight, after which the thread ends; the next call starts another
+IDLE_LOOKS = (
+    8  # without a call in flight, after which the thread ends; the next call starts another
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +81,9 @@ class Deadlines:
         with self._lock:
             self._calls.add(call)
             if self._watcher is None:
-                self._watcher = threading.Thread(target=self._cut_late_calls, daemon=True, name="deadlines")
+                self._watcher = threading.Thread(
+                    target=self._cut_late_calls, daemon=True, name="deadlines"
+                )
                 self._watcher.start()
         _current.call = call
         try:
@@ -119,7 +123,9 @@ class Deadlines:
                 if idle > IDLE_LOOKS:
                     self._watcher = None
                     return
-        while self._cut(math.inf):  # one that was not yet connected when the run was stopped is cut once it is
+        while self._cut(
+            math.inf
+        ):  # one that was not yet connected when the run was stopped is cut once it is
             time.sleep(0.05)
 
 
@@ -131,7 +137,10 @@ def stopped() -> ProviderError:
 def strictest(limits: Iterable[Limits]) -> Limits:
     """What all of them allow: of each limit the lowest that anybody wrote."""
     known = list(limits)
-    calls, dollars, seconds = ([getattr(it, name) for it in known if getattr(it, name) is not None] for name in ("calls", "usd", "seconds"))
+    calls, dollars, seconds = (
+        [getattr(it, name) for it in known if getattr(it, name) is not None]
+        for name in ("calls", "usd", "seconds")
+    )
     return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))
 
 
@@ -210,7 +219,10 @@ class Budget:
         if not self._dearest or (model not in self._dearest and self._in_flight[model] > 0):
             return False
         highest = max(self._dearest.values())
-        reserved = sum(count * self._dearest.get(it, highest) for it, count in (self._in_flight + Counter([model])).items())
+        reserved = sum(
+            count * self._dearest.get(it, highest)
+            for it, count in (self._in_flight + Counter([model])).items()
+        )
         return self._usd + reserved <= exact(self.limits.usd)
 
     def _used_up(self) -> str:
@@ -219,7 +231,9 @@ class Budget:
         if limits.calls is not None and self._calls >= limits.calls:
             return f"{limits.calls} {'call' if limits.calls == 1 else 'calls'}"
         if limits.usd is not None and (self._unknown or self._usd >= exact(limits.usd)):
-            return f"{limits.usd:g} USD" + (" (the price of a reply is unknown)" if self._unknown else "")
+            return f"{limits.usd:g} USD" + (
+                " (the price of a reply is unknown)" if self._unknown else ""
+            )
         taken = time.monotonic() - self._started if self._started is not None else 0.0
         if limits.seconds is not None and taken >= limits.seconds:
             return f"{limits.seconds:g} {'second' if limits.seconds == 1 else 'seconds'}"

@@ -38,18 +38,24 @@ if TYPE_CHECKING:
 SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
 Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
-Waits = Callable[[Response], str]  # where to look for what a response has only begun; empty for one that has ended
+Waits = Callable[
+    [Response], str
+]  # where to look for what a response has only begun; empty for one that has ended
 LONGEST_LOOK = 4.0  # seconds between two looks
 NOTHING: Mapping[str, str] = {}
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 # These 429s are about money, not speed: asking again cannot help.
-HOPELESS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"})
+HOPELESS = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
+)
 LONGEST_PAUSE = 60.0
 TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
 T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
-DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to that host are tried once
+DEAD_AFTER = (
+    3  # calls in a row that failed after all retries: further calls to that host are tried once
+)
 
 
 def passes(answer: Response) -> bool:
@@ -78,7 +84,9 @@ def wait(answer: Response | ProviderError, pause: float) -> float:
         if asked:
             return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time.time())
     overrun = isinstance(answer, Response) and answer.status == TOO_MANY
-    return (pause * 4 if overrun else pause) * random.uniform(0.5, 1.0)  # jitter, so that workers do not come back in step
+    return (pause * 4 if overrun else pause) * random.uniform(
+        0.5, 1.0
+    )  # jitter, so that workers do not come back in step
 
 
 @dataclass(eq=False)
@@ -142,7 +150,11 @@ class Client:
                 from gradegate.http.connections import Connections
 
                 # Whichever guard it is by then looks.
-                self._connections = Connections(self.slots, self.environ, lambda *seen: self.guard.check_peer(*seen))  # noqa: PLW0108
+                self._connections = Connections(
+                    self.slots,
+                    self.environ,
+                    lambda *seen: self.guard.check_peer(*seen),  # noqa: PLW0108
+                )
             return self._connections
 
     def send(
@@ -177,7 +189,9 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
+        with (
+            self._free
+        ):  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
             if question:
@@ -193,9 +207,14 @@ class Client:
         started, seconds, pause = time.monotonic(), response.seconds, self.first_pause / 2
         while 200 <= response.status < 300 and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
-                raise ProviderError(f"{ask.host} redirects to another host, which gradegate does not call", Trouble.MALFORMED)
+                raise ProviderError(
+                    f"{ask.host} redirects to another host, which gradegate does not call",
+                    Trouble.MALFORMED,
+                )
             if time.monotonic() + pause >= deadline:
-                raise ProviderError(f"{ask.host} accepted the request and did not finish in time", Trouble.DEADLINE)
+                raise ProviderError(
+                    f"{ask.host} accepted the request and did not finish in time", Trouble.DEADLINE
+                )
             self._deadlines.pause(pause)
             pause = min(pause * 2, LONGEST_LOOK)
             looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
@@ -255,12 +274,20 @@ class Client:
             late = isinstance(answer, ProviderError) and time.monotonic() >= call.deadline - 0.01
             if call.expired or (late and not _is_final(answer)):
                 seconds = time.monotonic() - started
-                return ProviderError(f"{ask.host} did not answer within {seconds:.0f} s", Trouble.DEADLINE)
+                return ProviderError(
+                    f"{ask.host} did not answer within {seconds:.0f} s", Trouble.DEADLINE
+                )
             return answer
 
 
 def _written(fields: Mapping[str, Any] | None, form: bool) -> bytes | None:
-    return None if fields is None else urlencode(fields).encode() if form else json.dumps(fields).encode()
+    return (
+        None
+        if fields is None
+        else urlencode(fields).encode()
+        if form
+        else json.dumps(fields).encode()
+    )
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
@@ -287,7 +314,9 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
 
     with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
-        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]  # where questions are asked is in the context
+        others = [
+            threads.submit(copy_context().run, task) for task in tasks[1:]
+        ]  # where questions are asked is in the context
         first = tasks[0]()  # the waiting thread does its share
     return [first, *(task.result() for task in others)]
 
@@ -313,7 +342,9 @@ def bearer(key: str | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def send(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> Response:
+def send(
+    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
+) -> Response:
     """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
     token, method = headers.token, "GET" if body is None else "POST"
     ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)

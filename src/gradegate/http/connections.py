@@ -59,9 +59,13 @@ class Connections:
         try:
             return self._send(ask, seconds)
         except _UNSENDABLE as e:
-            raise ProviderError(f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP) from e
+            raise ProviderError(
+                f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP
+            ) from e
         except _FOREIGN as e:
-            error: BaseException = e  # the plainest words in the chain: `Connection refused` and not three class names
+            error: BaseException = (
+                e  # the plainest words in the chain: `Connection refused` and not three class names
+            )
             while (inner := error.__cause__ or error.__context__) is not None:
                 error = inner
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -98,9 +102,13 @@ class Connections:
         try:
             content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
         except ValueError as e:
-            raise ProviderError(f"{ask.host} sent a reply that cannot be unpacked: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"{ask.host} sent a reply that cannot be unpacked: {e}", Trouble.MALFORMED
+            ) from e
         if len(content) > ask.most:
-            raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED
+            )
         return Response(response.status, lower, content, ask.host, time.monotonic() - started)
 
     def _route(self, ask: Ask) -> _Route:
@@ -114,9 +122,13 @@ class Connections:
         proxies = get_environ_proxies(ask.url)
         pool = adapter.get_connection_with_tls_context(request, self._verify, proxies)
         adapter.cert_verify(pool, request.url, self._verify, None)
-        fixed = {name: text for name, text in request.headers.items() if name.lower() != "content-length"}
+        fixed = {
+            name: text for name, text in request.headers.items() if name.lower() != "content-length"
+        }
         route = _Route(pool, str(request.method), adapter.request_url(request, proxies), fixed)
-        if len(self._routes) >= POOLS:  # as many as there are pools, so that no route leads to one that made room for others
+        if (
+            len(self._routes) >= POOLS
+        ):  # as many as there are pools, so that no route leads to one that made room for others
             self._routes.clear()
         self._routes[kind] = route
         return route
@@ -167,7 +179,10 @@ class Adapter(HTTPAdapter):
     def __init__(self, look: Look, **kwargs: Any) -> None:
         # Pools of connections that tell ``look`` where they lead before anything is sent.
         own = {"look": staticmethod(look)}
-        plain, secure = type("Plain", (_Watched, HTTPConnection), own), type("Secure", (_Watched, HTTPSConnection), own)
+        plain, secure = (
+            type("Plain", (_Watched, HTTPConnection), own),
+            type("Secure", (_Watched, HTTPSConnection), own),
+        )
         self._pools = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),

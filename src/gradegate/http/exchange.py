@@ -40,7 +40,9 @@ class Response(Struct, frozen=True):
             return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
-            raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED
+            ) from e
 
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:
@@ -59,7 +61,9 @@ def _inflated(body: bytes, plain: bool, most: int) -> bytes:
         return b""  # as of HEAD and 204
     parts: list[bytes] = []
     while body and sum(map(len, parts)) < most:  # a gzip body may have several members
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS)
+        unpacker = zlib.decompressobj(
+            zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS
+        )
         try:
             parts.append(unpacker.decompress(body, most - sum(map(len, parts))))
         except zlib.error as e:

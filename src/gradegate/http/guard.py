@@ -13,7 +13,9 @@ from gradegate.security.redaction import Traces, whole_tokens
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
-LEAST = 16  # characters of a credential that is looked for; a shorter one may be a word of any answer
+LEAST = (
+    16  # characters of a credential that is looked for; a shorter one may be a word of any answer
+)
 
 
 def addresses(url: str, headers: Mapping[str, Any]) -> tuple[str, ...]:
@@ -44,7 +46,11 @@ class Guard:
         for names, traces in self._sought:
             heads = any(all(self.egress.heads(name, place) for place in places) for name in names)
             leads = any(self.egress.is_address(name, url) for name in names)
-            if traces.shows(rest) or (traces.shows(url) and not leads) or (traces.shows(shown) and not heads):
+            if (
+                traces.shows(rest)
+                or (traces.shows(url) and not leads)
+                or (traces.shows(shown) and not heads)
+            ):
                 raise _withheld(names[0])
 
     def check_field(self, url: str, headers: Mapping[str, str], field: Mapping[str, str]) -> None:
@@ -52,8 +58,13 @@ class Guard:
         text = "\n".join(field.values())
         for names, traces in self._sought if text and self._all.shows(text) else ():
             places = addresses(url, headers)
-            if traces.shows(text) and not any(all(self.egress.carries(it, place) for place in places) for it in names):
-                raise ProviderError(f"the request holds {names[0]}, which must not go to this host", Trouble.WITHHELD)
+            if traces.shows(text) and not any(
+                all(self.egress.carries(it, place) for place in places) for it in names
+            ):
+                raise ProviderError(
+                    f"the request holds {names[0]}, which must not go to this host",
+                    Trouble.WITHHELD,
+                )
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -71,7 +82,11 @@ class Guard:
 
     @cached_property
     def _sought(self) -> tuple[tuple[tuple[str, ...], Traces], ...]:
-        return tuple((names, Traces.whole([text])) for text, names in self._named.items() if len(text) >= LEAST)
+        return tuple(
+            (names, Traces.whole([text]))
+            for text, names in self._named.items()
+            if len(text) >= LEAST
+        )
 
     @cached_property
     def _all(self) -> Traces:
@@ -80,13 +95,19 @@ class Guard:
     def check_signed(self, url: str, headers: Mapping[str, str]) -> None:
         """Raises ProviderError for a request that a token is to sign and that is meant for another host than its address says."""
         if len({host_at(at) for at in addresses(url, headers)}) > 1:
-            raise ProviderError("the header Host names another host, and tokens never go there", Trouble.SETUP)
+            raise ProviderError(
+                "the header Host names another host, and tokens never go there", Trouble.SETUP
+            )
 
     def check_peer(self, name: str, address: Address | None) -> None:
         """Raises ProviderError when a host's name led to an address that is not asked."""
         objection = self.egress.objection(name, address)
         if objection:
-            cure = "" if objection != PRIVATE else f"; allow it in the workflow: `allowed-hosts: {name}`"
+            cure = (
+                ""
+                if objection != PRIVATE
+                else f"; allow it in the workflow: `allowed-hosts: {name}`"
+            )
             raise ProviderError(f"{name} is not called: {objection}{cure}", Trouble.SETUP)
 
 

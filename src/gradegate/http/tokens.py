@@ -76,7 +76,9 @@ class Minted:
 
     def _minted(self, now: float) -> str:
         failure = self._failure
-        lasts = failure is not None and (failure.trouble is Trouble.SETUP or self._failures >= FAILURES)
+        lasts = failure is not None and (
+            failure.trouble is Trouble.SETUP or self._failures >= FAILURES
+        )
         if failure is not None and lasts and now < self._failed + PATIENCE:
             raise ProviderError(str(failure), failure.trouble)
         try:
@@ -107,7 +109,13 @@ class Tokens:
 def life(value: object) -> float:
     """Seconds as a reply gives them. Raises ProviderError for what is no time to live."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-    if not fine and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # Entra ID's first version
+    if (
+        not fine
+        and isinstance(value, str)
+        and value.isascii()
+        and value.isdigit()
+        and len(value) < 10
+    ):  # Entra ID's first version
         value, fine = int(value), int(value) > 0
     if not fine:
         raise ProviderError("it does not say how long its token is valid", Trouble.MALFORMED)

@@ -36,7 +36,11 @@ def plan_base(settings: Settings) -> Base:
     """The base in the folder that the settings name, planned with the same settings. Raises ConfigError where there is none."""
     # A slip of the workflow, which no pull request made; all mistakes of the base are `problems`.
     if not (settings.cwd / settings.base).is_dir():
-        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "correct the path, and check out the base commit there")
+        raise ConfigError.at(
+            f"the base `{settings.base}` is not a folder",
+            None,
+            "correct the path, and check out the base commit there",
+        )
     problems: list[Mistake] = []
     try:
         there = _settings(settings)
@@ -50,7 +54,9 @@ def plan_base(settings: Settings) -> Base:
         try:
             made = plan(suites, there, build_client(there, suites))
             # The answers are read here, so that nothing of the plan stays in memory.
-            planned = [replace(suite, answers=tuple(suite.answers)) for suite in snapshots(made, suites)]
+            planned = [
+                replace(suite, answers=tuple(suite.answers)) for suite in snapshots(made, suites)
+            ]
         except ConfigError as e:
             problems += e.mistakes
     return Base(tuple(planned), policies, tuple(problems), secrets)
@@ -60,8 +66,14 @@ def _settings(settings: Settings) -> Settings:
     """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
     top, root = top_of(settings), root_of(settings)
     cwd = root / settings.cwd.resolve().relative_to(top.resolve())
-    inside = {written for written in settings.configs if Path(written).is_absolute() and Path(written).is_relative_to(top)}
-    configs = tuple(str(root / Path(it).relative_to(top)) if it in inside else it for it in settings.configs)
+    inside = {
+        written
+        for written in settings.configs
+        if Path(written).is_absolute() and Path(written).is_relative_to(top)
+    }
+    configs = tuple(
+        str(root / Path(it).relative_to(top)) if it in inside else it for it in settings.configs
+    )
     environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
     return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
 
@@ -70,7 +82,9 @@ def root_of(settings: Settings) -> Path:
     """The folder of the other checkout. Raises ConfigError where that is none to compare with."""
     top, folder = top_of(settings), settings.cwd / settings.base
     steps = [folder, *folder.parents]
-    inside = [step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top]
+    inside = [
+        step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top
+    ]
     if any(step.is_symlink() for step in inside or steps[:1]):
         what = f"the base `{settings.base}` is a symbolic link, which the pull request could have created"
         raise ConfigError.at(what, None, "check out the base into a separate folder")
@@ -83,7 +97,9 @@ def root_of(settings: Settings) -> Path:
     # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.
     if settings.environment.event.startswith("pull_request") and head_of(root) in judged:
         what = f"the base `{settings.base}` is at the commit of the pull request"
-        raise ConfigError.at(what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`")
+        raise ConfigError.at(
+            what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`"
+        )
     return root
 
 
@@ -110,7 +126,9 @@ def _suites(there: Settings, problems: list[Mistake]) -> list[Located]:
             suites[path] = None
             try:
                 if not path.resolve().is_relative_to(root):
-                    raise ConfigError.at(f"`{path.name}` leads out of the base", None, "keep the config inside it")
+                    raise ConfigError.at(
+                        f"`{path.name}` leads out of the base", None, "keep the config inside it"
+                    )
                 suites[path] = read(path, there)
             except ConfigError as e:
                 problems += e.mistakes
@@ -123,13 +141,21 @@ def _suites(there: Settings, problems: list[Mistake]) -> list[Located]:
 def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[Note]:
     """The results that the settings name, or why there are none, where a rule looks at them. Raises ConfigError as ``place_of``."""
     if not settings.baseline:
-        return [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
-    from gradegate.results.results_file import read_baseline  # its shapes take as long to define as a small plan to make
+        return (
+            [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
+        )
+    from gradegate.results.results_file import (
+        read_baseline,
+    )  # its shapes take as long to define as a small plan to make
 
     try:
         return read_baseline(place_of(settings, settings.baseline, "baseline"))
     except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
-        return [Note(f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}")]
+        return [
+            Note(
+                f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}"
+            )
+        ]
 
 
 def place_of(settings: Settings, name: str, what: str) -> Path:
@@ -140,7 +166,9 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
     if what in settings.auto:  # the Action has put it where nobody else writes
         return Path(name)
     if name == AUTO:
-        raise ConfigError.at(f"`{what}: auto` is for the Action, which finds the file", None, "name a file")
+        raise ConfigError.at(
+            f"`{what}: auto` is for the Action, which finds the file", None, "name a file"
+        )
     written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
     places = (written, written.resolve())
     root = root_of(settings) if settings.base else None
@@ -149,11 +177,16 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
     # On GitHub a workspace is a repository, even where its git files are gone.
     workspace = settings.environment.workspace
     bare = Path(workspace).resolve() if workspace and not repository_of(settings.cwd) else None
-    inside = next((it for it in places if repository_of(it.parent) or (bare and it.is_relative_to(bare))), None)
+    inside = next(
+        (it for it in places if repository_of(it.parent) or (bare and it.is_relative_to(bare))),
+        None,
+    )
     if inside is None:
         return places[1]
     if root is None and not places[1].exists():
-        raise ConfigError.at(f"the file of <--{what}> `{name}` does not exist", None, "correct the path")
+        raise ConfigError.at(
+            f"the file of <--{what}> `{name}` does not exist", None, "correct the path"
+        )
     if root is None:
         cure = "move it out of the repository, or give <--base>, a checkout of the base commit: the file is then read from there"
         raise ConfigError.at(f"the pull request could have written the {what} `{name}`", None, cure)
@@ -171,13 +204,20 @@ def place_of(settings: Settings, name: str, what: str) -> Path:
 def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note. Raises ConfigError."""
     if settings.baseline and "baseline" not in settings.auto:
-        raise ConfigError.at("both `baseline` and `compare: base` are given", None, "compare with one of them")
+        raise ConfigError.at(
+            "both `baseline` and `compare: base` are given", None, "compare with one of them"
+        )
     if not settings.base and settings.compare == "base":
-        raise ConfigError.at("`compare: base` has no base to compare with", None, "give `base`, a checkout of it")
+        raise ConfigError.at(
+            "`compare: base` has no base to compare with", None, "give `base`, a checkout of it"
+        )
     if not settings.base:
         return replace(head, notes=(*head.notes, NONE))
     try:
-        there, problems = replace(_settings(settings), commit=head_of(root_of(settings))), list[Mistake]()
+        there, problems = (
+            replace(_settings(settings), commit=head_of(root_of(settings))),
+            list[Mistake](),
+        )
         if not (suites := _suites(there, problems)):
             raise ConfigError(*problems)
         return both(head, plan(suites, there, client))
@@ -199,11 +239,27 @@ def both(head: Plan, base: Plan) -> Plan:
         jobs.append(job)
         others = waiting.get(identity(job))
         if others and (other := others.popleft()).definition == job.definition:
-            jobs.append(replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True))
+            jobs.append(
+                replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
+            )
     alone = Note(
         "the base has no case with the same definition, so every failure counts as new. If the target changed, give both the same `label`"
     )
     notes = head.notes if any(job.of_base for job in jobs) else (*head.notes, alone)
-    gone = tuple(job.case.description or f"case {job.number + 1}" for left in waiting.values() for job in left)
-    models, keys = dict.fromkeys((*head.models, *base.models)), dict.fromkeys((*head.keys, *base.keys))
-    return replace(head, jobs=tuple(jobs), notes=notes, base=Other(gone, base.commit), models=tuple(models), keys=tuple(keys))
+    gone = tuple(
+        job.case.description or f"case {job.number + 1}"
+        for left in waiting.values()
+        for job in left
+    )
+    models, keys = (
+        dict.fromkeys((*head.models, *base.models)),
+        dict.fromkeys((*head.keys, *base.keys)),
+    )
+    return replace(
+        head,
+        jobs=tuple(jobs),
+        notes=notes,
+        base=Other(gone, base.commit),
+        models=tuple(models),
+        keys=tuple(keys),
+    )

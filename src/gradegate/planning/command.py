@@ -13,7 +13,9 @@ from gradegate.planning.plan import Plan
 from gradegate.security.hosts import hosts
 from gradegate.structs import replace
 
-_NOBODYS = "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
+_NOBODYS = (
+    "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
+)
 
 
 def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
@@ -24,7 +26,11 @@ def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
     sees which variables are set. So keys that were bound to hosts are bound by the arguments, too, and leave to run code is none
     of them: whoever runs it gives that.
     """
-    titles = {located.suite.file: located.suite.description for located in suites if located.suite.description}
+    titles = {
+        located.suite.file: located.suite.description
+        for located in suites
+        if located.suite.description
+    }
     root, here = suites[0].workspace.root if suites else settings.cwd, settings.cwd.resolve()
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
@@ -38,34 +44,67 @@ def _again(plan: Plan, again: Again) -> Plan:
     The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
     """
     keys = [{identity(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
-    found = [job for job, own in zip(plan.jobs, keys, strict=True) if not job.of_base and own & again.keys]
+    found = [
+        job
+        for job, own in zip(plan.jobs, keys, strict=True)
+        if not job.of_base and own & again.keys
+    ]
     if not found:
-        raise ConfigError.at("the configs have none of its failures any more", Origin(again.file.name), "run all of it: gradegate run")
-    cases, talks = {(job.suite, job.number) for job in found}, {job.talk for job in found if job.talk}
-    kept = [(job, own) for job, own in zip(plan.jobs, keys, strict=True) if (job.suite, job.number) in cases or job.talk in talks]
+        raise ConfigError.at(
+            "the configs have none of its failures any more",
+            Origin(again.file.name),
+            "run all of it: gradegate run",
+        )
+    cases, talks = (
+        {(job.suite, job.number) for job in found},
+        {job.talk for job in found if job.talk},
+    )
+    kept = [
+        (job, own)
+        for job, own in zip(plan.jobs, keys, strict=True)
+        if (job.suite, job.number) in cases or job.talk in talks
+    ]
     asked = frozenset[bytes]().union(*(own for _, own in kept))
     asks = many(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
     gone = len(again.keys - asked)
-    lost = [Note(f"{many(gone, 'failure')} of {again.file.name} no longer in the configs, and not asked again")] if gone else []
+    lost = (
+        [
+            Note(
+                f"{many(gone, 'failure')} of {again.file.name} no longer in the configs, and not asked again"
+            )
+        ]
+        if gone
+        else []
+    )
     suites = dict.fromkeys(job.suite for job, _ in kept)
     return replace(
         plan,
         jobs=tuple(job for job, _ in kept),
         policies=tuple(
-            replace(policy, rules=(Rule("every case passes", every_case=True, suite=suite, runs=policy.runs),))
+            replace(
+                policy,
+                rules=(Rule("every case passes", every_case=True, suite=suite, runs=policy.runs),),
+            )
             for policy in plan.policies
             if (suite := policy.rules[0].suite) in suites
         ),
         notes=(Note(only), *plan.notes, *lost),
-        baseline=plan.baseline and replace(plan.baseline, answers=tuple(row for row in plan.baseline.answers if row.key in asked)),
+        baseline=plan.baseline
+        and replace(
+            plan.baseline, answers=tuple(row for row in plan.baseline.answers if row.key in asked)
+        ),
         only=only,
     )
 
 
 def options(settings: Settings) -> Iterator[str]:
     """The arguments that ask the same."""
-    bound = replace(settings, allowed_hosts=settings.allowed_hosts or hosts([_NOBODYS])) if settings.bound else settings
+    bound = (
+        replace(settings, allowed_hosts=settings.allowed_hosts or hosts([_NOBODYS]))
+        if settings.bound
+        else settings
+    )
     for option in RUN_OPTIONS:
         if option.told:
             yield from option.words(getattr(bound, option.field))

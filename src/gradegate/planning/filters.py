@@ -24,8 +24,12 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
     A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings,
     as far as targets are named. Graders may name each target of the config, asked or not.
     """
-    here = replace(source, path=settings.cwd / source.path.name)  # files are named from where the command is started
-    mistakes: list[Mistake] = [suite.targetless] if suite.targetless and not settings.providers else []
+    here = replace(
+        source, path=settings.cwd / source.path.name
+    )  # files are named from where the command is started
+    mistakes: list[Mistake] = (
+        [suite.targetless] if suite.targetless and not settings.providers else []
+    )
 
     def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
         try:
@@ -38,9 +42,17 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
         own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
         return own or read(written, settings.at("provider"), specs.targets)
 
-    asked = tuple(spec for written in settings.providers for spec in named(written)) if settings.providers else suite.targets
+    asked = (
+        tuple(spec for written in settings.providers for spec in named(written))
+        if settings.providers
+        else suite.targets
+    )
     own = sum(spec in asked for spec in suite.targets)
-    notes = _note(own, suite, "provider", [f"<--provider {name}>" for name in settings.providers]) if own else []
+    notes = (
+        _note(own, suite, "provider", [f"<--provider {name}>" for name in settings.providers])
+        if own
+        else []
+    )
     try:
         kept = _targets(replace(suite, targets=asked), settings, notes)
     except ConfigError as e:
@@ -51,7 +63,11 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
         suite,
         targets=kept,
         others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={kind: found[0] for kind, name in graders.items() if (found := read(name, settings.at("grader"), specs.providers))},
+        given={
+            kind: found[0]
+            for kind, name in graders.items()
+            if (found := read(name, settings.at("grader"), specs.providers))
+        },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
     )
@@ -64,10 +80,14 @@ def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[Provi
     option = f"<--filter-providers> {settings.filter_providers!r}"
     names = [name for spec in suite.targets for name in (spec.id, spec.label)]
     found = _matches("<--filter-providers>", settings.filter_providers, names)
-    kept = tuple(spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2]))
+    kept = tuple(
+        spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])
+    )
     if suite.targets and not kept:
         known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-        raise ConfigError.at(f"{option} matches no provider of {suite.file}", None, f"the providers are {known}")
+        raise ConfigError.at(
+            f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+        )
     notes += _note(len(kept), suite, "provider", [option])
     return kept
 
@@ -86,7 +106,9 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
 def leaving_out(settings: Settings) -> list[str]:
     """The options of the command line by which tests or providers of a config may be left out."""
     options = [option for option, _ in _steps(settings)]
-    options += [f"<--filter-providers> {settings.filter_providers!r}"] if settings.filter_providers else []
+    options += (
+        [f"<--filter-providers> {settings.filter_providers!r}"] if settings.filter_providers else []
+    )
     return options + [f"<--provider {name}>" for name in settings.providers]
 
 
@@ -94,14 +116,27 @@ def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], lis
     """In promptfoo's order; all that are given must keep a test."""
     for key, part in settings.filter_metadata:
         option = f"<--filter-metadata> {f'{key}={part}'!r}"
-        yield option, lambda kept, key=key, part=part: [case for case in kept if _has(case, key, part)]  # type: ignore[misc]
+        yield (
+            option,
+            lambda kept, key=key, part=part: [  # type: ignore[misc]
+                case for case in kept if _has(case, key, part)
+            ],
+        )
     if pattern := settings.filter_pattern:
         yield (
             f"<--filter-pattern> {pattern!r}",
-            lambda kept: list(itertools.compress(kept, _matches("<--filter-pattern>", pattern, [case.description for case in kept]))),
+            lambda kept: list(
+                itertools.compress(
+                    kept,
+                    _matches("<--filter-pattern>", pattern, [case.description for case in kept]),
+                )
+            ),
         )
     if settings.filter_first is not None:
-        yield f"<--filter-first-n {settings.filter_first}>", lambda kept: kept[: settings.filter_first]
+        yield (
+            f"<--filter-first-n {settings.filter_first}>",
+            lambda kept: kept[: settings.filter_first],
+        )
 
 
 def _has(case: Case, key: str, part: str) -> bool:

@@ -22,7 +22,11 @@ from gradegate.structs import Struct, names, replace
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin
 _DIGITS = 20  # of the digest: two of 100,000 calls share them once in ten billion plans
-_APART = ("value", "threshold", "context_transform")  # of a grader's fields: what terms have under another name
+_APART = (
+    "value",
+    "threshold",
+    "context_transform",
+)  # of a grader's fields: what terms have under another name
 
 
 def digest(value: Any) -> bytes:
@@ -43,7 +47,9 @@ def identity(job: Job, repeat: int = 0) -> bytes:
 
 def request(job: Job) -> bytes:
     """What is asked of whom, whatever it is called."""
-    turns = [[turn.role, turn.content, turn.retrieval_context, turn.images] for turn in job.case.turns]
+    turns = [
+        [turn.role, turn.content, turn.retrieval_context, turn.images] for turn in job.case.turns
+    ]
     target = [job.target.id, job.target.name, _options(job.target.spec)]
     return digest([job.suite, job.vars, turns, job.case.output, target, job.text])
 
@@ -91,7 +97,10 @@ def calls(jobs: Sequence[Job]) -> Iterator[Call]:
     for place, job in enumerate(jobs):
         if not job.case.recorded:
             asked = request(job).hex()
-            begins = re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_NAMED].strip("-") or UNNAMED
+            begins = (
+                re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_NAMED].strip("-")
+                or UNNAMED
+            )
             for repeat in range(1 if job.needs else job.repeats):
                 key = identity(job, repeat).hex()
                 ends = digest([key, asked, ordinals.next((key, asked))]).hex()[:_DIGITS]
@@ -126,14 +135,28 @@ def terms(binding: Binding) -> Terms:
     """The terms of a planned grade."""
     asserted = binding.asserted
     if isinstance(binding, BoundSet):
-        return Terms(asserted.type, asserted.value, binding.threshold, asserted.weight, asserted.config)
+        return Terms(
+            asserted.type, asserted.value, binding.threshold, asserted.weight, asserted.config
+        )
     grader, own = binding.grader, [binding.transform] if binding.transform else []
     kind: Any = type(grader)
-    options = {name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual}
+    options = {
+        name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
+    }
     limit = "none" if binding.score_only else binding.limit
-    limit = getattr(grader, "threshold", None) if limit is None else limit  # of one that looks at it itself
+    limit = (
+        getattr(grader, "threshold", None) if limit is None else limit
+    )  # of one that looks at it itself
     transforms = [getattr(grader, "context_transform", ""), *own]
-    return Terms(asserted.type, asserted.value, limit, asserted.weight, options, binding.rubric.steps, transforms)
+    return Terms(
+        asserted.type,
+        asserted.value,
+        limit,
+        asserted.weight,
+        options,
+        binding.rubric.steps,
+        transforms,
+    )
 
 
 def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
@@ -149,9 +172,15 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
             binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]
         # 1 and 1.0 are one limit, and one weight: whether it is written out or a default makes no difference.
-        limit, weight = [int(it) if isinstance(it, float) and it.is_integer() else it for it in (held.limit, held.weight)]
+        limit, weight = [
+            int(it) if isinstance(it, float) and it.is_integer() else it
+            for it in (held.limit, held.weight)
+        ]
         asked = [held.type, held.value, limit, weight, held.options]
-        return replace(binding, asserted=replace(asserted, key=key, definition=digest([of.hex(), *asked, *rest])))
+        return replace(
+            binding,
+            asserted=replace(asserted, key=key, definition=digest([of.hex(), *asked, *rest])),
+        )
 
     return tuple(map(one, bindings))
 
@@ -165,7 +194,11 @@ def _key(kind: str, metric: str, number: int) -> bytes:
 def _fields(kind: Any) -> Sequence[tuple[str, Any]]:
     """The options of a grader with their defaults."""
     fields = kind.__pydantic_fields__  # every grader is a dataclass of pydantic's
-    return [(name, field.get_default(call_default_factory=True)) for name, field in fields.items() if name not in _APART]
+    return [
+        (name, field.get_default(call_default_factory=True))
+        for name, field in fields.items()
+        if name not in _APART
+    ]
 
 
 # --- plans --------------------------------------------------------------------------------------------------------
@@ -174,18 +207,36 @@ def _fields(kind: Any) -> Sequence[tuple[str, Any]]:
 def plan_digest(plan: Plan) -> str:
     """64 hex digits: the same for plans that ask the same of the same models, and decide by the same rules."""
     jobs = [digest(list(_job(job))).hex() for job in plan.jobs]
-    policies = [[it.rules, it.errors, it.errors_up_to, it.changes, it.confirm, it.noise, it.compare] for it in plan.policies]
-    baseline = plan.baseline and [[answer.key.hex(), answer.outcome.value] for answer in plan.baseline.answers]
+    policies = [
+        [it.rules, it.errors, it.errors_up_to, it.changes, it.confirm, it.noise, it.compare]
+        for it in plan.policies
+    ]
+    baseline = plan.baseline and [
+        [answer.key.hex(), answer.outcome.value] for answer in plan.baseline.answers
+    ]
     base = plan.base and [plan.base.gone, plan.base.commit]
     return digest([jobs, policies, plan.digests, plan.recorded, plan.derived, baseline, base]).hex()
 
 
 def _job(job: Job) -> Iterator[Any]:
-    yield from (identity(job).hex(), request(job).hex(), job.definition.hex(), job.number, job.repeats, job.of_base, job.needs)
+    yield from (
+        identity(job).hex(),
+        request(job).hex(),
+        job.definition.hex(),
+        job.number,
+        job.repeats,
+        job.of_base,
+        job.needs,
+    )
     yield job.case.quarantine.until if job.case.quarantine else ""
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
-        yield [bound.asserted.key.hex(), bound.asserted.definition.hex(), bound.asserted.blocking, bound.again.mode]
+        yield [
+            bound.asserted.key.hex(),
+            bound.asserted.definition.hex(),
+            bound.asserted.blocking,
+            bound.again.mode,
+        ]
         models = [*bound.models.items(), *(("again", model) for model in bound.again.opinions)]
         yield [[need, model.id, _options(model.spec)] for need, model in models]
 
@@ -201,13 +252,19 @@ def _options(spec: ProviderSpec | None) -> list[str]:
 def _canonical(value: Any) -> str:
     try:
         return _ENCODER.encode(value)
-    except (TypeError, ValueError):  # keys of several types have no order, and numbers of 5,000 digits no text
+    except (
+        TypeError,
+        ValueError,
+    ):  # keys of several types have no order, and numbers of 5,000 digits no text
         return json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other)))
 
 
 def _spelled(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return sorted(([repr(_spelled(key)), _spelled(item)] for key, item in value.items()), key=itemgetter(0))
+        return sorted(
+            ([repr(_spelled(key)), _spelled(item)] for key, item in value.items()),
+            key=itemgetter(0),
+        )
     if isinstance(value, list | tuple):
         return [_spelled(item) for item in value]
     return hex(value) if type(value) is int else value

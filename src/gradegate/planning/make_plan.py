@@ -61,7 +61,13 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     timeout = settings.timeout or configured or TIMEOUT
     slots = concurrency(settings, suites)
     budget = Budget(limits_of(settings, suites))
-    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ, budget=budget)
+    return Client(
+        timeout=timeout,
+        retries=settings.retries,
+        slots=slots,
+        environ=settings.environ,
+        budget=budget,
+    )
 
 
 def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
@@ -75,7 +81,9 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     mistakes: list[Mistake] = []
     for located in suites:
         suite, wrong = scripts.with_made_vars(located.suite)
-        binder = Binder(suite, located.workspace, located.folder, client, pool, allowed, settings.asks_targets)
+        binder = Binder(
+            suite, located.workspace, located.folder, client, pool, allowed, settings.asks_targets
+        )
         planner = Planner(suite, located.recorded, settings, binder, size)
         jobs += planner.jobs()
         mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
@@ -86,7 +94,9 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         where = Origin(suites[0].suite.file) if len(suites) == 1 else None
-        mistakes.append(Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`"))
+        mistakes.append(
+            Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`")
+        )
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
     grading = {id(model) for job in jobs for model in grading_models(job)}
@@ -96,12 +106,23 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
         models=tuple(
-            dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen, id(it) in grading) for it in pool.values())
+            dict.fromkeys(
+                AskedModel(it.id or it.name, it.host, it.replies_from, it.chosen, id(it) in grading)
+                for it in pool.values()
+            )
         ),
-        keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
-        about={located.suite.file: located.suite.about for located in suites if located.suite.about},
+        keys=tuple(
+            dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)
+        ),
+        about={
+            located.suite.file: located.suite.about for located in suites if located.suite.about
+        },
         digests={located.suite.file: located.digest for located in suites},
-        derived={it.suite.file: it.suite.derived for it in suites if it.suite.derived and it.recorded is None},
+        derived={
+            it.suite.file: it.suite.derived
+            for it in suites
+            if it.suite.derived and it.recorded is None
+        },
         commit=settings.commit,
     )
 
@@ -136,10 +157,18 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
         if case.quarantine:
             by_day.setdefault(case.quarantine, []).append(case)
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
-        names = ", ".join(f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED])
+        names = ", ".join(
+            f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED]
+        )
         more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        ends = f"; it ends in {many(quarantine.days, 'day')}, and then they count again" if quarantine.days <= _SOON else ""
-        said = f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        ends = (
+            f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
+            if quarantine.days <= _SOON
+            else ""
+        )
+        said = (
+            f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
+        )
         if quarantine.days < 0:
             said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
         yield Note(f"{said}: {names}{more}", together[0].origin)

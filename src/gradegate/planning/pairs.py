@@ -32,7 +32,9 @@ class Pairs(Struct, frozen=True):
             try:
                 provider = self.binder.target(spec)
                 if "text" not in provider.kinds:
-                    raise ConfigError.at(f"`{spec.id}` answers no prompts", spec.origin, "name a chat model")
+                    raise ConfigError.at(
+                        f"`{spec.id}` answers no prompts", spec.origin, "name a chat model"
+                    )
             except ConfigError as e:
                 self.mistakes.extend(e.mistakes)
                 continue
@@ -41,14 +43,20 @@ class Pairs(Struct, frozen=True):
             if not prompts and read:  # else it was said what is wrong with them
                 self._say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
             for name in _unknown(spec.prompts, labels) if prompts else ():
-                self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, there)
+                self._say(
+                    f"`{spec.name}` names a prompt `{name}` that the config does not have",
+                    spec.origin,
+                    there,
+                )
             yield spec, provider, prompts
 
     def asked(self, case: Case, targets: Sequence[Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once. Raises ConfigError."""
         if case.recorded and case.turns:
             return [(_RECORDED, PromptSpec(""))]
-        is_usual = not (case.recorded or case.prompts or case.providers or case.target or case.options.settings)
+        is_usual = not (
+            case.recorded or case.prompts or case.providers or case.target or case.options.settings
+        )
         if is_usual and self.usual:
             return self.usual
         wanted = _Labels(case.prompts)
@@ -59,10 +67,19 @@ class Pairs(Struct, frozen=True):
             targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = _Labels(case.providers)
-            targets = [target for target in targets if names.allow(target[0].id) or names.allow(target[0].label)]
+            targets = [
+                target
+                for target in targets
+                if names.allow(target[0].id) or names.allow(target[0].label)
+            ]
         own = parameters(case.options.settings)
         found = [
-            (self.binder.over(provider, {**prompt.config, **own}, case.origin if own else prompt.origin), prompt)
+            (
+                self.binder.over(
+                    provider, {**prompt.config, **own}, case.origin if own else prompt.origin
+                ),
+                prompt,
+            )
             for _, provider, prompts in targets
             for prompt in prompts
             if wanted.allow(prompt.label)
@@ -76,13 +93,23 @@ class Pairs(Struct, frozen=True):
         """Whether anybody answers a case."""
         if asked:
             return
-        known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
+        known = self.suite.targets and len(targets) == len(
+            self.suite.targets
+        )  # else it was said what is wrong
         # It may be for targets of the config in whose place others are asked.
-        names = [name for spec in self.suite.others for name in (spec.id, spec.label)] if case.providers else []
+        names = (
+            [name for spec in self.suite.others for name in (spec.id, spec.label)]
+            if case.providers
+            else []
+        )
         left_out = any(map(_Labels(case.providers).allow, names))
         if known and not left_out and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say("no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure)
+            self._say(
+                "no provider and prompt is left to answer this test, so nothing would be checked",
+                case.origin,
+                cure,
+            )
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
@@ -91,7 +118,10 @@ class Pairs(Struct, frozen=True):
         known = (*self.suite.targets, *self.suite.others)
         targets = [name for spec in known for name in (spec.id, spec.label)]
         prompts = [prompt.label for prompt in self.suite.prompts]
-        for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
+        for patterns, labels, kind in (
+            (case.providers, targets, "provider"),
+            (case.prompts, prompts, "prompt"),
+        ):
             for name in _unknown(patterns, labels):
                 what = f"the test names a {kind} `{name}` that the config does not have"
                 self._say(what, case.origin, _those(kind, labels))
@@ -104,7 +134,11 @@ def _those(kind: str, labels: Sequence[str]) -> str:
     """What there is to choose from."""
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return f"the {kind}s are {', '.join(names[:MOST])}{more}" if names else f"remove it: no {kind} has a name"
+    return (
+        f"the {kind}s are {', '.join(names[:MOST])}{more}"
+        if names
+        else f"remove it: no {kind} has a name"
+    )
 
 
 class _Labels:
@@ -119,7 +153,9 @@ class _Labels:
         """Whether a label is one of them; without patterns, each is."""
         if not self._all or label in self._all:
             return True
-        return bool(label) and (label.startswith(self._starts) or not self._groups.isdisjoint(_above(label)))
+        return bool(label) and (
+            label.startswith(self._starts) or not self._groups.isdisjoint(_above(label))
+        )
 
 
 def _above(label: str) -> list[str]:

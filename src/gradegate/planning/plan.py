@@ -42,7 +42,9 @@ class Job(Struct, frozen=True):
     render: Render | None = None
     definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
-    given: tuple[Answer | None, ...] | None = None  # by repetition, where answers made elsewhere are graded
+    given: tuple[Answer | None, ...] | None = (
+        None  # by repetition, where answers made elsewhere are graded
+    )
     stores: str = ""  # the name under which its answer is stored for later jobs
     recall: Recall | None = None  # where it uses such answers
     in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
@@ -52,7 +54,11 @@ class Job(Struct, frozen=True):
     @property
     def fewest(self) -> int:
         """How many answers settle it at best."""
-        return self.repeats if self.needs is None else min(self.needs.whole.passes, self.needs.whole.of - self.needs.whole.passes + 1)
+        return (
+            self.repeats
+            if self.needs is None
+            else min(self.needs.whole.passes, self.needs.whole.of - self.needs.whole.passes + 1)
+        )
 
     @property
     def talk(self) -> tuple[str, ...] | None:
@@ -109,7 +115,9 @@ class Plan(Struct, frozen=True):
     sentinels: Sentinels | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     base: Other | None = None  # the other side, where its jobs are among these
-    history: History | None = None  # earlier runs of the default branch; None where they are neither read nor written
+    history: History | None = (
+        None  # earlier runs of the default branch; None where they are neither read nor written
+    )
 
     @property
     def answers(self) -> int:
@@ -134,25 +142,42 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
         return None
     own = job.case.runs and job.case.runs.under(policy.runs)
     asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
-    looking = [rule for rule in policy.rules if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)]
+    looking = [
+        rule
+        for rule in policy.rules
+        if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)
+    ]
     ruled = [rule.runs for rule in looking] or [policy.runs]
     chosen = [own] if own else [runs for runs in ruled if runs]
     if not chosen:
         return None
     if mistakes := [mistake for runs in chosen for mistake in _mistakes(runs, repeat, job)]:
         raise ConfigError(*mistakes)
-    whole = max((replace(runs, of=runs.of or repeat or 1) for runs in chosen), key=lambda runs: (runs.of, runs.passes))
+    whole = max(
+        (replace(runs, of=runs.of or repeat or 1) for runs in chosen),
+        key=lambda runs: (runs.of, runs.passes),
+    )
     return CaseRuns(whole, repeat or 1, bool(own))
 
 
 def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
     of = runs.of or repeat
     if of is None:
-        yield Mistake("`runs` does not say how many runs there are, and nothing repeats the case", runs.origin, "write `of`")
+        yield Mistake(
+            "`runs` does not say how many runs there are, and nothing repeats the case",
+            runs.origin,
+            "write `of`",
+        )
     elif repeat and of != repeat:
-        yield Mistake(f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them")
+        yield Mistake(
+            f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them"
+        )
     elif of > MOST_RUNS:
-        yield Mistake(f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs", runs.origin, "repeat less often, or leave out `runs`")
+        yield Mistake(
+            f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs",
+            runs.origin,
+            "repeat less often, or leave out `runs`",
+        )
     elif job.case.recorded and of > 1:
         what = f"the test has a recorded answer, so it cannot have {of} runs"
         yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")

@@ -34,12 +34,16 @@ class Planner:
     """Plans the jobs of one suite; what is wrong or worth a word is in ``mistakes`` and ``notes``."""
 
     suite: Suite
-    recorded: tuple[Case, ...] | None  # cases that bring their answers, which are planned in place of the suite's
+    recorded: (
+        tuple[Case, ...] | None
+    )  # cases that bring their answers, which are planned in place of the suite's
     settings: Settings
     binder: Binder
     size: Size
     number: int = 0  # of the next case
-    stored: dict[str, None] = field(default_factory=dict)  # the names under which cases so far store their answers
+    stored: dict[str, None] = field(
+        default_factory=dict
+    )  # the names under which cases so far store their answers
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -54,7 +58,15 @@ class Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         asked = self.settings
-        partial = any((recorded, asked.filter_pattern, asked.filter_metadata, asked.filter_first, asked.filter_providers))
+        partial = any(
+            (
+                recorded,
+                asked.filter_pattern,
+                asked.filter_metadata,
+                asked.filter_first,
+                asked.filter_providers,
+            )
+        )
         self.names = Names(defined, suite.env, frozenset(asked.variables), partial=partial)
 
     def jobs(self) -> list[Job]:
@@ -94,8 +106,16 @@ class Planner:
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
-            self.notes.append(Note("with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"))
-        self.notes += (*checks.toothless(self.suite, jobs), *checks.warnings(jobs, cases), *self.names.notes())
+            self.notes.append(
+                Note(
+                    "with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"
+                )
+            )
+        self.notes += (
+            *checks.toothless(self.suite, jobs),
+            *checks.warnings(jobs, cases),
+            *self.names.notes(),
+        )
         return jobs
 
     def _jobs(self, cases: Iterable[Case], targets: list[Target]) -> list[Job]:
@@ -110,12 +130,18 @@ class Planner:
         return jobs
 
     def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
-        self.mistakes += check_options(case.options, case.origin, self.binder.idle) if case.options.settings else ()
+        self.mistakes += (
+            check_options(case.options, case.origin, self.binder.idle)
+            if case.options.settings
+            else ()
+        )
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1
         if repeats > MAX_REPEATS:
-            raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
+            raise ConfigError.at(
+                f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often"
+            )
         recalled = recall.used(case, self.suite.prompts, self.stored)
         kept = recall.stores(case)
         combinations = self._combinations(case)
@@ -123,30 +149,58 @@ class Planner:
             combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
         defined = [definition(case, values) for values in combinations]
-        bound = [(values, of, named(self._bind(case, values), of)) for values, of in zip(combinations, defined, strict=True)]
+        bound = [
+            (values, of, named(self._bind(case, values), of))
+            for values, of in zip(combinations, defined, strict=True)
+        ]
         asked = self.pairs.asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
-        self.mistakes += [mistake for provider, _ in asked for mistake in models.blind_target(case, provider)] if case.turns else ()
+        self.mistakes += (
+            [mistake for provider, _ in asked for mistake in models.blind_target(case, provider)]
+            if case.turns
+            else ()
+        )
         self.pairs.check_left(case, asked, targets)
         check_share("the test", case.threshold, case.origin)
         scripts.check_case(case)
         if asked is not self.asked:  # of most cases it is the same
             # A request that is a template of the config may do without a prompt where the config names none.
-            self.shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
+            self.shown = dict.fromkeys(
+                prompt for provider, prompt in asked if provider.names_model or prompt.origin.line
+            )
             self.asked, self.targeted = asked, dict.fromkeys(provider for provider, _ in asked)
         for values, of, assertions in bound:
             self.mistakes += models.untooled(assertions, self.targeted)
             self.names.see(case, values, self.shown, self.targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
-                text, render = self.prompts.text(case, prompt, provider, values), self.prompts.render(case, prompt, values)
+                text, render = (
+                    self.prompts.text(case, prompt, provider, values),
+                    self.prompts.render(case, prompt, values),
+                )
                 self.size.add_text(text, values, repeats, case.origin)
                 in_order = self.stores and bool(kept or recalled or render)
-                asked_of = self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render
+                asked_of = (
+                    self.suite.file,
+                    case,
+                    number,
+                    repeats,
+                    provider,
+                    prompt,
+                    text,
+                    values,
+                    assertions,
+                    render,
+                )
                 job = Job(*asked_of, definition=of, stores=kept, in_order=in_order)
                 if recalled:
                     subject = self._subject(case, values)
-                    job = replace(job, recall=recall.later(job, recalled, self.binder, subject, self.prompts.render))
+                    job = replace(
+                        job,
+                        recall=recall.later(
+                            job, recalled, self.binder, subject, self.prompts.render
+                        ),
+                    )
                 if self.recorded is None and (needs := held(job, self.suite.policy, repeat)):
                     self.size.add_answers(needs.whole.of - repeats, case)
                     job = replace(job, needs=needs, repeats=needs.whole.of)
@@ -161,12 +215,22 @@ class Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         except ValueError as e:
-            self.mistakes.append(Mistake(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write the messages, oldest first"))
+            self.mistakes.append(
+                Mistake(
+                    f"`{CONVERSATION}` cannot be read: {e}",
+                    case.origin,
+                    "write the messages, oldest first",
+                )
+            )
         return [case.vars]  # the assertions are looked at all the same
 
     def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()
-        about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
+        about = {
+            "description": case.description,
+            "metadata": case.metadata,
+            "threshold": case.threshold,
+        }
         return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:

@@ -23,18 +23,29 @@ class Prompts(Struct, frozen=True):
     def render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         """Fills a prompt in that tells the conversation so far; None for any other."""
         source = case.options.prefix + prompt.text + case.options.suffix
-        off = CONVERSATION not in source or case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
+        off = (
+            CONVERSATION not in source
+            or case.turns
+            or case.options.settings.get("disableConversationVar")
+            or values.get(CONVERSATION)
+        )
         if off or not asks_for(source, CONVERSATION):
             return None
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
-    def text(self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
+    def text(
+        self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]
+    ) -> str:
         """A prompt filled in; empty where it cannot be, which is among the mistakes."""
         try:
             written, label = prompt.text, provider.spec.label if provider.spec else ""
             if prompt.maker is not None:
-                asked = {"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}
+                asked = {
+                    "vars": values,
+                    "provider": {"id": provider.id, "label": label},
+                    "config": {},
+                }
                 written = scripts.text(prompt.maker(asked))
             source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
@@ -42,11 +53,17 @@ class Prompts(Struct, frozen=True):
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
         except ValueError as e:
-            self._say(f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}", prompt.origin, "correct it")
+            self._say(
+                f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}",
+                prompt.origin,
+                "correct it",
+            )
             return ""
         wrong = chat.broken(text)
         if wrong:
-            self._say(f"the prompt looks like chat messages and {wrong}", prompt.origin, "correct it")
+            self._say(
+                f"the prompt looks like chat messages and {wrong}", prompt.origin, "correct it"
+            )
         messages = chat.parse(text) if not case.recorded else None
         try:
             if messages:

@@ -26,7 +26,9 @@ def stores(case: Case) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         if name == "":
             return ""
-        raise ConfigError.at(f"`{OPTION}` is not the name of a variable", case.origin, "write letters, digits and _")
+        raise ConfigError.at(
+            f"`{OPTION}` is not the name of a variable", case.origin, "write letters, digits and _"
+        )
     return name
 
 
@@ -35,8 +37,14 @@ def used(case: Case, prompts: Iterable[PromptSpec], stored: Iterable[str]) -> tu
     names = tuple(stored)
     if not names:
         return ()
-    texts = [prompt.text for prompt in prompts] + [case.options.prefix, case.options.suffix, to_json(case.vars)]
-    texts += [to_json(_texts(assertion)) for assertion in case.assertions] + [to_json(case.options.rubric_prompt)]
+    texts = [prompt.text for prompt in prompts] + [
+        case.options.prefix,
+        case.options.suffix,
+        to_json(case.vars),
+    ]
+    texts += [to_json(_texts(assertion)) for assertion in case.assertions] + [
+        to_json(case.options.rubric_prompt)
+    ]
     whole = "\n".join(texts)
     return tuple(name for name in names if name in whole)
 
@@ -51,7 +59,9 @@ def placeholders(names: Iterable[str]) -> Mapping[str, Verbatim]:
     return {name: Verbatim(f"{{{{{name}}}}}") for name in names}
 
 
-def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[str, Any]) -> Mapping[str, Any]:
+def values(
+    planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """The variables of a case with stored answers, put into those that ask for one. Raises TemplateError and Exceeded."""
     known = {**planned, **{name: Verbatim(text) for name, text in stored.items()}}
     asking = {
@@ -63,13 +73,21 @@ def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[s
     return {**known, **asking}
 
 
-def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rerender: Callable[..., Render | None]) -> Recall:
+def later(
+    job: Job,
+    names: Sequence[str],
+    binder: Binder,
+    subject: Subject,
+    rerender: Callable[..., Render | None],
+) -> Recall:
     """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
 
     def recalled(stored: Mapping[str, str]) -> Job:
         for name in names:
             if name not in stored:  # that it lacks has its own error
-                raise ProviderError(f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS)
+                raise ProviderError(
+                    f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS
+                )
         case, prompt = job.case, job.prompt
         env = subject.variables["env"]
         filled = values(job.vars, {name: stored[name] for name in names}, env)
@@ -78,9 +96,15 @@ def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rere
         text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
         if chat.broken(text):
             cure = "write {{ name | dump }} without quotes around it"
-            raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
+            raise ConfigError.at(
+                "the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure
+            )
         return replace(
-            job, text=text, vars=filled, assertions=tuple(map(_like, bindings, job.assertions)), render=rerender(case, prompt, filled)
+            job,
+            text=text,
+            vars=filled,
+            assertions=tuple(map(_like, bindings, job.assertions)),
+            render=rerender(case, prompt, filled),
         )
 
     return Recall(tuple(names), recalled)

@@ -27,11 +27,17 @@ from gradegate.templating import chat_prompt as chat
 MOST = 50  # mistakes of one kind that are said
 _NEAR = 300  # ids that another is compared with, for a suggestion
 _ANEW = "write the cases of this commit with `gradegate cases`, and have them answered"
-_BY_ID = "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
-AGAIN = Note("with recorded answers, `confirm: answers` works like `confirm: grader`: no new answer can be made")
+_BY_ID = (
+    "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
+)
+AGAIN = Note(
+    "with recorded answers, `confirm: answers` works like `confirm: grader`: no new answer can be made"
+)
 
 
-def planned_with_answers(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
+def planned_with_answers(
+    suites: list[Located], settings: Settings, client: Client
+) -> tuple[Plan, frozenset[Path]]:
     """The plan, with the answers that were made elsewhere, and the files that hold these. Raises ConfigError with every mistake.
 
     Each call has an answer, or None, and no target of it is asked.
@@ -50,10 +56,15 @@ def planned_with_answers(suites: list[Located], settings: Settings, client: Clie
     if mistakes:
         raise ConfigError(*mistakes)
     given: dict[int, list[Answer | None]] = defaultdict(list)
-    for call in join.calls:  # the repetitions of a job come in their order, and the runs of a case by their numbers
+    for call in (
+        join.calls
+    ):  # the repetitions of a job come in their order, and the runs of a case by their numbers
         found = join.found.get(call.id, {})
         given[call.place] += [found.get(number) for number in range(1, call.most + 1)]
-    jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(made.jobs))
+    jobs = tuple(
+        replace(job, given=tuple(given[place])) if place in given else job
+        for place, job in enumerate(made.jobs)
+    )
     anew = any(policy.confirm == "answers" for policy in made.policies)
     notes = (*made.notes, AGAIN) if anew else made.notes
     return replace(made, jobs=jobs, notes=notes, recorded=recording.digests), recording.opened
@@ -62,7 +73,9 @@ def planned_with_answers(suites: list[Located], settings: Settings, client: Clie
 @dataclass
 class _Join:
     calls: Sequence[Call]
-    found: dict[str, dict[int, Answer]] = field(default_factory=dict)  # by the id of the call and the number of the run
+    found: dict[str, dict[int, Answer]] = field(
+        default_factory=dict
+    )  # by the id of the call and the number of the run
     _twice: list[Mistake] = field(default_factory=list)
     _unknown: list[Mistake] = field(default_factory=list)
     _unfit: list[Mistake] = field(default_factory=list)
@@ -72,11 +85,17 @@ class _Join:
         self._recalls = any(call.job.recall for call in self.calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
-        self._searched: dict[tuple[object, ...], tuple[list[Call], Iterator[Call] | None]] = {}  # the calls that a question may be
+        self._searched: dict[
+            tuple[object, ...], tuple[list[Call], Iterator[Call] | None]
+        ] = {}  # the calls that a question may be
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
-        call = self._by_id.get(answer.id) if answer.question is None else self._asked(answer, answer.question)
+        call = (
+            self._by_id.get(answer.id)
+            if answer.question is None
+            else self._asked(answer, answer.question)
+        )
         if call is None and answer.question is None:
             near = self._near(answer.id) if len(self._unknown) < MOST else ""
             what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
@@ -87,7 +106,13 @@ class _Join:
         number = answer.run or len(found) + 1
         if number > call.most > 1:
             what = f"`{call.id}` has {call.most} runs, and this is run {number}"
-            self._twice.append(Mistake(what, answer.origin, "keep as many as there are, in the order in which they were made"))
+            self._twice.append(
+                Mistake(
+                    what,
+                    answer.origin,
+                    "keep as many as there are, in the order in which they were made",
+                )
+            )
             return
         if first := found.get(number) or (found.get(1) if call.most == 1 else None):
             which = f"run {number} of " if call.most > 1 else ""
@@ -97,7 +122,11 @@ class _Join:
         found[number] = answer
         wrong = _unlike(call.job, answer)
         if wrong:
-            self._unfit.append(Mistake(wrong, answer.origin, "answer the user's turns as the case has them, in order"))
+            self._unfit.append(
+                Mistake(
+                    wrong, answer.origin, "answer the user's turns as the case has them, in order"
+                )
+            )
         elif _contradicts(call.job, answer):
             what = "`tool_calls` and the calls in `messages` are not the same"
             self._unfit.append(Mistake(what, answer.origin, "give the calls once"))
@@ -107,7 +136,9 @@ class _Join:
         for kind in (self._unknown, self._twice, self._unfit):
             yield from kind[:MOST]
             if len(kind) > MOST:
-                yield Mistake(f"{len(kind) - MOST:,} more answers are mistaken in this way", kind[MOST].origin)
+                yield Mistake(
+                    f"{len(kind) - MOST:,} more answers are mistaken in this way", kind[MOST].origin
+                )
 
     # --- by id ------------------------------------------------------------------------------------------------
 
@@ -128,19 +159,33 @@ class _Join:
     def _asked(self, answer: Answer, question: Question) -> Call | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
-        key = (question.text.strip(), question.whole, question.provider, repr(sorted(question.vars.items())))
+        key = (
+            question.text.strip(),
+            question.whole,
+            question.provider,
+            repr(sorted(question.vars.items())),
+        )
         if key not in self._searched:
             if self._index is None:
                 self._index = defaultdict(list)
                 for planned in self.calls:
                     for text in _questions(planned.job):
                         self._index[text].append(planned)
-            calls = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
+            calls = [
+                call
+                for call in self._index.get(question.text.strip(), ())
+                if _fits(call.job, question)
+            ]
             # Of repetitions of one case any does.
             again = [call for call in calls for _ in range(call.most)]
-            self._searched[key] = calls, iter(again) if len({call.place for call in calls}) == 1 else None
+            self._searched[key] = (
+                calls,
+                iter(again) if len({call.place for call in calls}) == 1 else None,
+            )
         fitting, untried = self._searched[key]
-        if call := next((call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None):
+        if call := next(
+            (call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None
+        ):
             return call
         said = excerpt(" ".join(question.text.split()), 60)
         if untried is not None:
@@ -151,7 +196,13 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}"
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
+            self._unknown.append(
+                Mistake(
+                    f"no planned call asks `{said}`",
+                    answer.origin,
+                    _BY_ID if self._recalls else _ANEW,
+                )
+            )
         return None
 
 
@@ -159,7 +210,12 @@ def _questions(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
     prompted = chat.parse(job.text) or ()
     variables = (value for value in job.vars.values() if isinstance(value, str))
-    texts = (job.text, *(it.content for it in prompted[-1:]), *(it.content for it in job.case.turns[:1]), *variables)
+    texts = (
+        job.text,
+        *(it.content for it in prompted[-1:]),
+        *(it.content for it in job.case.turns[:1]),
+        *variables,
+    )
     return {text.strip() for text in texts if text.strip()}
 
 
@@ -169,7 +225,9 @@ def _fits(job: Job, question: Question) -> bool:
     if not question.whole:
         return True
     # Whoever wrote the answer may have added variables of its own, such as the id of a session.
-    same = all(name in question.vars and question.vars[name] == value for name, value in job.vars.items())
+    same = all(
+        name in question.vars and question.vars[name] == value for name, value in job.vars.items()
+    )
     return same and job.text.strip() == question.text.strip()
 
 
@@ -207,9 +265,21 @@ def line(call: Call) -> Mapping[str, Any]:
     job, case = call.job, call.job.case
     messages = chat.parse(job.text)
     # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
-    written = [job.prompt.text, case.options.prefix, case.options.suffix, *map(str, case.vars.values())]
-    uses = [name for name in (job.recall.names if job.recall else ()) if any(name in text for text in written)]
-    turns = [{**_message(it.role, it.content), **({"images": list(it.images)} if it.images else {})} for it in case.turns]
+    written = [
+        job.prompt.text,
+        case.options.prefix,
+        case.options.suffix,
+        *map(str, case.vars.values()),
+    ]
+    uses = [
+        name
+        for name in (job.recall.names if job.recall else ())
+        if any(name in text for text in written)
+    ]
+    turns = [
+        {**_message(it.role, it.content), **({"images": list(it.images)} if it.images else {})}
+        for it in case.turns
+    ]
     told = {
         "description": case.description,
         "messages": [it.written or _message(it.role, it.content) for it in messages or ()],
@@ -224,7 +294,9 @@ def line(call: Call) -> Mapping[str, Any]:
         "uses": uses,
     }
     always = {"vars", "provider", "repeat", *(() if messages else ("prompt",))}
-    return {key: value for key, value in told.items() if key in always or (value and key != "prompt")}
+    return {
+        key: value for key, value in told.items() if key in always or (value and key != "prompt")
+    }
 
 
 def _message(role: str, content: str) -> dict[str, Any]:

@@ -29,10 +29,17 @@ class Size(Struct):
         """What is certain to come of a suite, before any of it is made. Raises TooLarge."""
         pairs = len(suite.prompts) * len(suite.targets)
         if pairs > MAX_ANSWERS:
-            raise _too_large(f"prompts and providers make more than {MAX_ANSWERS:,} answers", suite.targets[0].origin)
+            raise _too_large(
+                f"prompts and providers make more than {MAX_ANSWERS:,} answers",
+                suite.targets[0].origin,
+            )
         certain = self.answers
         for case in cases:
-            lists = [it for it in case.vars.values() if isinstance(it, list) and it and isinstance(it[0], str)]
+            lists = [
+                it
+                for it in case.vars.values()
+                if isinstance(it, list) and it and isinstance(it[0], str)
+            ]
             certain += math.prod(map(len, lists)) if case.options.expand_vars else 1
             if certain > MAX_ANSWERS:
                 raise _too_large(_ANSWERS, case.origin)
@@ -55,7 +62,10 @@ class Size(Struct):
         """A prompt with its variables, which every report shows so many times. Raises TooLarge."""
         self.characters += times * (len(text) + sum(map(self._size, variables.values())))
         if self.characters > MAX_PLANNED:
-            raise _too_large(f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB", origin)
+            raise _too_large(
+                f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB",
+                origin,
+            )
 
     def _size(self, value: Any) -> int:
         if isinstance(value, str):

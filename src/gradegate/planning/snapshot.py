@@ -84,7 +84,9 @@ class AnswerTerms(Likened, frozen=True, eq=False):
     question: CaseInput
     target: int
     prompt: int
-    recorded: bytes  # a digest of the answer that the config brings, empty where the target is asked
+    recorded: (
+        bytes  # a digest of the answer that the config brings, empty where the target is asked
+    )
     apart: tuple[bytes, ...]  # a digest for each of ``APART``
     runs: Runs  # each repetition of a case without `runs` must pass
     threshold: float | None
@@ -123,7 +125,9 @@ def _snapshot(located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
     reader, suite = _Reader(jobs), located[0].suite
     asked = {id(job.prompt) for job in jobs}
     written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
-    places = {id(prompt): number for number, prompt in enumerate(written)}  # a recorded answer may be to no prompt
+    places = {
+        id(prompt): number for number, prompt in enumerate(written)
+    }  # a recorded answer may be to no prompt
     models = {id(job.target): job.target for job in jobs}
     targets = {key: number for number, key in enumerate(models)}
     return GateSnapshot(
@@ -131,10 +135,16 @@ def _snapshot(located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
         digest=located[0].digest,
         policies=tuple(suite.suite.policy for suite in located),
         env={name: digest(text) for name, text in suite.env.literals.items()},
-        apart={"evaluateOptions.timeoutMs": digest(suite.timeout), "derivedMetrics": digest([[it.name, it.value] for it in suite.derived])},
+        apart={
+            "evaluateOptions.timeoutMs": digest(suite.timeout),
+            "derivedMetrics": digest([[it.name, it.value] for it in suite.derived]),
+        },
         prompts=tuple(prompt.label for prompt in written),
         targets=tuple(map(reader.model, models.values())),
-        answers=(reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT)) for job in jobs),
+        answers=(
+            reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT))
+            for job in jobs
+        ),
     )
 
 
@@ -148,9 +158,15 @@ class _Reader:
             if any(binding.compares for binding in job.assertions):
                 others = [it.asserted for it in job.assertions if not it.compares]
                 beside = [[it.type, it.value, it.weight, it.metric] for it in others]
-                parts.setdefault(job.number, []).append(digest([job.target.id, job.target.name, beside]))
-        self._rivals = {number: digest(sorted(it.hex() for it in part)) for number, part in parts.items()}
-        self._talks: dict[tuple[str, ...], bytes] = {}  # all that was asked in a conversation so far
+                parts.setdefault(job.number, []).append(
+                    digest([job.target.id, job.target.name, beside])
+                )
+        self._rivals = {
+            number: digest(sorted(it.hex() for it in part)) for number, part in parts.items()
+        }
+        self._talks: dict[
+            tuple[str, ...], bytes
+        ] = {}  # all that was asked in a conversation so far
         self._models: dict[int, ModelTerms] = {}
         self._last: tuple[object, tuple[GradeTerms, ...]] = (None, ())
         self._asked: tuple[object, object, CaseInput] = (None, None, CaseInput((), b""))
@@ -163,22 +179,33 @@ class _Reader:
         asked, before = self._question(job), b""
         if job.talk is not None:
             before = self._talks.get(job.talk, b"")
-            self._talks[job.talk] = digest([before, asked.variables, asked.turns, recorded, job.stores])
+            self._talks[job.talk] = digest(
+                [before, asked.variables, asked.turns, recorded, job.stores]
+            )
         if self._last[0] is not job.assertions:
             self._last = (job.assertions, tuple(map(self._grade, job.assertions)))
-        texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in islice(job.vars.items(), 3))
+        texts = (
+            (name, value if isinstance(value, str) else to_json(value))
+            for name, value in islice(job.vars.items(), 3)
+        )
         return AnswerTerms(
             question=asked,
             target=target,
             prompt=prompt,
             recorded=recorded,
-            apart=(digest(around) if any(around) else b"", before, self._rivals.get(job.number, b""), _seen(job)),
+            apart=(
+                digest(around) if any(around) else b"",
+                before,
+                self._rivals.get(job.number, b""),
+                _seen(job),
+            ),
             runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
             threshold=case.threshold,
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
-            name=case.description or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
+            name=case.description
+            or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
             origin=case.origin,
         )
 
@@ -187,8 +214,15 @@ class _Reader:
         if variables is not job.vars or turns is not job.case.turns:
             asked = [turn for turn in job.case.turns if turn.role != "assistant"]
             # A number is the text that prompts show: tests may move to a table, which knows no numbers.
-            numbers = {name for name, value in job.vars.items() if isinstance(value, int | float) and abs(value) < 1e15}
-            shown = ((name, show(value) if name in numbers else value) for name, value in job.vars.items())
+            numbers = {
+                name
+                for name, value in job.vars.items()
+                if isinstance(value, int | float) and abs(value) < 1e15
+            }
+            shown = (
+                (name, show(value) if name in numbers else value)
+                for name, value in job.vars.items()
+            )
             question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
             self._asked = (job.vars, job.case.turns, question)
         return question
@@ -227,10 +261,25 @@ class _Reader:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
         for name, value in spec.config.items():
             nested = name in _NESTED and isinstance(value, Mapping)
-            options |= {f"{name}.{key}": digest(item) for key, item in value.items()} if nested else {name: digest(value)}
+            options |= (
+                {f"{name}.{key}": digest(item) for key, item in value.items()}
+                if nested
+                else {name: digest(value)}
+            )
         options |= {f"env.{name}": digest(text) for name, text in spec.env.items()}
-        options |= {name: digest(it) for name, it in (("transform", spec.transform), ("its file", provider.opened)) if it}
-        made = ModelTerms(spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin)
+        options |= {
+            name: digest(it)
+            for name, it in (("transform", spec.transform), ("its file", provider.opened))
+            if it
+        }
+        made = ModelTerms(
+            spec.id,
+            spec.name,
+            provider.host,
+            provider.replies_from,
+            tuple(sorted(options.items())),
+            spec.origin,
+        )
         self._models[id(provider)] = made
         return made
 
@@ -244,7 +293,9 @@ class _Reader:
 def _seen(job: Job) -> bytes:
     """A digest of what code of the config reads of the target and the prompt, which may change without the code."""
     spec = job.target.spec
-    shaping = [(code, False) for code in (spec.transform if spec else "", job.case.options.transform)]
+    shaping = [
+        (code, False) for code in (spec.transform if spec else "", job.case.options.transform)
+    ]
     judging: list[_Written] = []
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         judging.append((bound.transform, False))

@@ -30,14 +30,18 @@ _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 class Variables:
     """Resolves variables of one suite; ``folder`` is what paths are relative to."""
 
-    def __init__(self, workspace: Workspace, folder: Path, env: Mapping[str, Any], prompt: str = "") -> None:
+    def __init__(
+        self, workspace: Workspace, folder: Path, env: Mapping[str, Any], prompt: str = ""
+    ) -> None:
         self._workspace = workspace
         self._folder = folder
         self._env = env
         self._prompt = prompt  # that code which gives a value is told of, where the suite has one
         self._files: dict[str, list[str]] = {}  # a document that every test quotes is read once
 
-    def resolve(self, written: Mapping[str, Any], expand: bool, origin: Origin) -> list[Mapping[str, Any]]:
+    def resolve(
+        self, written: Mapping[str, Any], expand: bool, origin: Origin
+    ) -> list[Mapping[str, Any]]:
         """Every combination of the values, filled in. Raises ConfigError."""
         if all(_is_plain(value) for value in written.values()):
             return [written]
@@ -46,8 +50,15 @@ class Variables:
         for options in choices:
             count *= len(options)
         if count > MAX_COMBINATIONS:
-            raise ConfigError.at(f"the lists in `vars` make {count:,} combinations", origin, f"at most {MAX_COMBINATIONS:,}")
-        return [self._filled(dict(zip(written, combo, strict=True)), origin) for combo in itertools.product(*choices)]
+            raise ConfigError.at(
+                f"the lists in `vars` make {count:,} combinations",
+                origin,
+                f"at most {MAX_COMBINATIONS:,}",
+            )
+        return [
+            self._filled(dict(zip(written, combo, strict=True)), origin)
+            for combo in itertools.product(*choices)
+        ]
 
     def _choices(self, value: Any, expand: bool, origin: Origin) -> list[Any]:
         if isinstance(value, Verbatim):
@@ -69,12 +80,16 @@ class Variables:
                 what = f"`{reference}` is code, and one file of code gives a value, not a pattern"
                 raise ConfigError.at(what, origin, "write the value")
             if suffix == ".pdf":
-                raise ConfigError.at(f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md")
+                raise ConfigError.at(
+                    f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md"
+                )
             if suffix in (".yaml", ".yml"):
                 content = self._workspace.read(str(path), self._folder, origin)
                 yield document.to_json(document.read(content, self._workspace.name(path)))
             elif suffix in _IMAGES:
-                encoded = base64.b64encode(self._workspace.read(str(path), self._folder, origin)).decode()
+                encoded = base64.b64encode(
+                    self._workspace.read(str(path), self._folder, origin)
+                ).decode()
                 yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{encoded}"
             else:
                 yield self._workspace.text(str(path), self._folder, origin).strip()
@@ -87,13 +102,21 @@ class Variables:
         for name, value in values.items():
             if isinstance(value, Program):
                 values[name] = self._made(name, value, values, origin)
-        templates = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
+        templates = {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, str) and is_template(value)
+        }
         for name, text in templates.items():
             try:
                 if not isinstance(text, Verbatim) and not stays(text) and uses(text) == {"env"}:
                     values[name] = render(text, {"env": self._env})
             except TemplateError as e:
-                raise ConfigError.at(f"the variable `{name}` cannot be filled in: {e}", origin, "correct the template") from e
+                raise ConfigError.at(
+                    f"the variable `{name}` cannot be filled in: {e}",
+                    origin,
+                    "correct the template",
+                ) from e
         for name, value in values.items():
             if isinstance(value, str) and not isinstance(value, Verbatim):
                 values[name] = value.removesuffix("\n")
@@ -101,7 +124,11 @@ class Variables:
         for _ in range(ROUNDS):
             before = dict(values)
             for name, text in values.items():
-                match = None if isinstance(text, Verbatim) or not isinstance(text, str) else _REFERENCE.search(text)
+                match = (
+                    None
+                    if isinstance(text, Verbatim) or not isinstance(text, str)
+                    else _REFERENCE.search(text)
+                )
                 if match and match[1] in values:
                     values[name] = text.replace(match[0], show(values[match[1]]), 1)
                     grown += len(values[name]) - len(text)
@@ -118,7 +145,9 @@ class Variables:
         try:
             made = pool.call(value, [name, self._prompt, others], "target", "get_var")
         except pool.Failed as e:
-            raise ConfigError.at(f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it") from e
+            raise ConfigError.at(
+                f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it"
+            ) from e
         output = made.get("output") if isinstance(made, Mapping) else None
         python = value.file.is_python
         if not output or (python and not isinstance(output, str)) or made.get("error"):
@@ -132,5 +161,7 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, Verbatim):
         return True
     if isinstance(value, str):
-        return not value.startswith("file://") and not value.endswith("\n") and not is_template(value)
+        return (
+            not value.startswith("file://") and not value.endswith("\n") and not is_template(value)
+        )
     return not isinstance(value, list)

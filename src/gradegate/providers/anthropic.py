@@ -19,7 +19,10 @@ from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
-TOKENS, EXCHANGES = "oauth-2025-04-20", "oidc-federation-2026-04-01"  # betas that calls and exchanges name
+TOKENS, EXCHANGES = (
+    "oauth-2025-04-20",
+    "oidc-federation-2026-04-01",
+)  # betas that calls and exchanges name
 _KEYS = ("ANTHROPIC_API_KEY",)
 _IDS = {
     "federation_rule_id": "ANTHROPIC_FEDERATION_RULE_ID",
@@ -52,7 +55,11 @@ class Anthropic(ChatModel):
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
         model = need_model(setting, "anthropic:messages:MODEL")
-        base = config.get("apiBaseUrl") or setting.env.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+        base = (
+            config.get("apiBaseUrl")
+            or setting.env.get("ANTHROPIC_BASE_URL")
+            or "https://api.anthropic.com"
+        )
         url = base_url(setting, base).removesuffix("/v1") + "/v1/messages"
         key = secret(setting, *_KEYS)
         token = None if key else FEDERATION.token(setting, url, _KEYS, needed=True)
@@ -65,4 +72,6 @@ class Anthropic(ChatModel):
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
-        return post(self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body)
+        return post(
+            self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body
+        )

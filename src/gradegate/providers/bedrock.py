@@ -17,11 +17,27 @@ from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
-from gradegate.providers.api.bedrock_converse import OPTIONS, SECONDS, Converse, Credentials, signed_headers, signed_key
+from gradegate.providers.api.bedrock_converse import (
+    OPTIONS,
+    SECONDS,
+    Converse,
+    Credentials,
+    signed_headers,
+    signed_key,
+)
 from gradegate.providers.api.chat_api import JsonObject, members
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
 from gradegate.providers.api.federation import strayed
-from gradegate.providers.api.json_http import Model, base_url, must_be, need_model, one_text, own_headers, price, refusal
+from gradegate.providers.api.json_http import (
+    Model,
+    base_url,
+    must_be,
+    need_model,
+    one_text,
+    own_headers,
+    price,
+    refusal,
+)
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
@@ -37,7 +53,9 @@ VENDOR = Vendor(
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
-_PLACES = "us us-gov eu apac au jp ca in sa global".split()  # of inference profiles, before the model
+_PLACES = (
+    "us us-gov eu apac au jp ca in sa global".split()
+)  # of inference profiles, before the model
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 
@@ -64,13 +82,16 @@ class Bedrock(ChatModel):
         model = need_model(setting, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
             raise setting.mistake(
-                f"Converse does not serve `{model}`", "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
+                f"Converse does not serve `{model}`",
+                "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
         region = _region(setting)
         given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
-        super().__init__(setting, Converse(model, config), url, _headers(setting, url, region), model)
+        super().__init__(
+            setting, Converse(model, config), url, _headers(setting, url, region), model
+        )
 
     def _priced_as(self, response: JsonObject) -> str:
         """The name in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
@@ -94,7 +115,10 @@ class KnowledgeBase(Model):
         "knowledgeBaseId", "modelArn", "numberOfResults", "temperature", "max_tokens", "top_p", "top_k", "region", "accessKeyId",
         "secretAccessKey", "sessionToken",
     )  # fmt: skip
-    unsupported: Mapping[str, str] = {**Bedrock.unsupported, "apiKey": f"a knowledge base takes no key of Bedrock: {_SIGN_IN}"}
+    unsupported: Mapping[str, str] = {
+        **Bedrock.unsupported,
+        "apiKey": f"a knowledge base takes no key of Bedrock: {_SIGN_IN}",
+    }
     vendor = VENDOR
     fields = Bedrock.fields
     rates = None
@@ -102,10 +126,16 @@ class KnowledgeBase(Model):
     def __init__(self, setting: Setting) -> None:
         config, self._region = setting.spec.config, _region(setting)
         if not config.get("knowledgeBaseId"):
-            raise setting.mistake(f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask", "write it into its `config`")
+            raise setting.mistake(
+                f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
+                "write it into its `config`",
+            )
         model = str(config.get("modelArn") or setting.model)
         if model in ("", "default"):
-            raise setting.mistake(f"`{setting.spec.id}` names no model", "write bedrock:kb:MODEL, or `modelArn` in its config")
+            raise setting.mistake(
+                f"`{setting.spec.id}` names no model",
+                "write bedrock:kb:MODEL, or `modelArn` in its config",
+            )
         whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
         self._arn = model if whole else f"arn:aws:bedrock:{self._region}::foundation-model/{model}"
         self._credentials = _given(setting) or _credentials(setting)
@@ -116,20 +146,42 @@ class KnowledgeBase(Model):
         """Raises ProviderError."""
         config = {**self._config, **request.options}
         names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
-        inference = {ours: config[name] for name, ours in names.items() if config.get(name) is not None}
-        generation: dict[str, Any] = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
+        inference = {
+            ours: config[name] for name, ours in names.items() if config.get(name) is not None
+        }
+        generation: dict[str, Any] = (
+            {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
+        )
         if (most := config.get("top_k")) is not None:
-            nova, command = re.search(r"(^|[/.])amazon\.nova-", self._arn), re.search(r"(^|[/.])cohere\.command-r", self._arn)
-            more = {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
+            nova, command = (
+                re.search(r"(^|[/.])amazon\.nova-", self._arn),
+                re.search(r"(^|[/.])cohere\.command-r", self._arn),
+            )
+            more = (
+                {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
+            )
             generation["additionalModelRequestFields"] = more
-        base: dict[str, Any] = {"knowledgeBaseId": str(config["knowledgeBaseId"]), "modelArn": self._arn}
+        base: dict[str, Any] = {
+            "knowledgeBaseId": str(config["knowledgeBaseId"]),
+            "modelArn": self._arn,
+        }
         base |= {"generationConfiguration": generation} if generation else {}
         if config.get("numberOfResults") is not None:
-            base["retrievalConfiguration"] = {"vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}}
+            base["retrievalConfiguration"] = {
+                "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
+            }
         about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        content = json.dumps({"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}).encode()
+        content = json.dumps(
+            {"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}
+        ).encode()
         sign = partial(signed_headers, self._credentials, self._region, self.url, content)
-        answer = self._client.send("POST", self.url, headers={"Content-Type": "application/json"}, body=content, credential=sign)
+        answer = self._client.send(
+            "POST",
+            self.url,
+            headers={"Content-Type": "application/json"},
+            body=content,
+            credential=sign,
+        )
         if not 200 <= answer.status < 300:
             raise refusal(answer)
         response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
@@ -137,11 +189,19 @@ class KnowledgeBase(Model):
         if not isinstance(text, str):
             raise ProviderError(f"{answer.host} answered without a text")
         stopped = response.get("guardrailAction") == "INTERVENED"
-        return Reply(text, usage, "content_filter" if stopped else "stop", stopped, {"citations": response.get("citations") or []})
+        return Reply(
+            text,
+            usage,
+            "content_filter" if stopped else "stop",
+            stopped,
+            {"citations": response.get("citations") or []},
+        )
 
 
 def _region(setting: Setting) -> str:
-    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1").strip()
+    region = str(
+        setting.spec.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1"
+    ).strip()
     must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
 
@@ -154,23 +214,42 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
         return Headers(own, bearer(key))
     signing = credentials or _credentials(setting, _KEY)
     if not Vendor(forms=VENDOR.forms).serves(url):
-        raise strayed(setting, "one that AWS credentials sign goes", url, f"set {_KEY}, or `apiKey` in its config")
-    return Headers(own, token=setting.client.tokens.of((region, signing), lambda: Token(signed_key(signing, region), SECONDS)))
+        raise strayed(
+            setting,
+            "one that AWS credentials sign goes",
+            url,
+            f"set {_KEY}, or `apiKey` in its config",
+        )
+    return Headers(
+        own,
+        token=setting.client.tokens.of(
+            (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
+        ),
+    )
 
 
 def _given(setting: Setting) -> Credentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
-    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
+    given = [
+        str(setting.spec.config.get(name) or "")
+        for name in ("accessKeyId", "secretAccessKey", "sessionToken")
+    ]
     if any(given[:2]) and not all(given[:2]):
-        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
+        raise setting.keyless(
+            f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither"
+        )
     return Credentials(*given) if any(given[:2]) else None
 
 
 def _credentials(setting: Setting, instead: str = "") -> Credentials:
     """Those of the environment. Raises ConfigError where they are not there; ``instead`` is a variable that would do."""
-    access, secret_key, session = (setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION))
+    access, secret_key, session = (
+        setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION)
+    )
     if not access and not secret_key:
-        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (f"; or set {instead}" if instead else "")
+        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (
+            f"; or set {instead}" if instead else ""
+        )
         raise setting.keyless("", cure, instead or _ACCESS)
     if not access or not secret_key:
         lacking = _SECRET if access else _ACCESS

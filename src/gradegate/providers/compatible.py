@@ -25,5 +25,11 @@ _OPENROUTER = Federation(
 )
 
 for _entry in table("providers", "compatible.yaml"):
-    _fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in _entry.items() if name != "ids"}
-    PROVIDERS.register(*_entry["ids"])(Service(**_fields, federation=_OPENROUTER if "openrouter" in _entry["ids"] else None))
+    _fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in _entry.items()
+        if name != "ids"
+    }
+    PROVIDERS.register(*_entry["ids"])(
+        Service(**_fields, federation=_OPENROUTER if "openrouter" in _entry["ids"] else None)
+    )

@@ -12,7 +12,15 @@ from gradegate.http.client import Headers
 from gradegate.providers.api.chat_api import JsonObject, members, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.gemini import OPTIONS, Gemini
-from gradegate.providers.api.json_http import ACCESS, PRICES, base_url, need_key, need_model, own_headers, rows
+from gradegate.providers.api.json_http import (
+    ACCESS,
+    PRICES,
+    base_url,
+    need_key,
+    need_model,
+    own_headers,
+    rows,
+)
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
 
@@ -33,7 +41,9 @@ class Google(ChatModel):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "google:MODEL").removeprefix("models/")
-        super().__init__(setting, Gemini(setting.spec.config), *_place(setting, model, "generateContent"), model)
+        super().__init__(
+            setting, Gemini(setting.spec.config), *_place(setting, model, "generateContent"), model
+        )
 
 
 @PROVIDERS.register("google:embedding", "google:embeddings")
@@ -51,10 +61,16 @@ class GoogleEmbeddings(Embeddings):
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         more = {**picked(self._config, _EMBEDDING), **(self._config.get("passthrough") or {})}
         model = f"models/{self._model}"
-        return {"requests": [{"model": model, "content": {"parts": [{"text": text}]}, **more} for text in texts]}
+        return {
+            "requests": [
+                {"model": model, "content": {"parts": [{"text": text}]}, **more} for text in texts
+            ]
+        }
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        found = [members(row).get("values") for row in rows(response.get("embeddings"), self.host, texts)]
+        found = [
+            members(row).get("values") for row in rows(response.get("embeddings"), self.host, texts)
+        ]
         return found, members(response.get("usageMetadata")).get("promptTokenCount")
 
 
@@ -62,7 +78,13 @@ def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     """The address with the version of the API, and the key. Raises ConfigError."""
     config, env = setting.spec.config, setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
-    base = base_url(setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}")
-    root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{config.get('apiVersion') or 'v1beta'}"
+    base = base_url(
+        setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
+    )
+    root = (
+        base
+        if base.endswith(("/v1", "/v1beta", "/v1alpha"))
+        else f"{base}/{config.get('apiVersion') or 'v1beta'}"
+    )
     url = f"{root}/models/{quote(model, safe='')}:{task}"
     return url, Headers(own_headers(config), {"x-goog-api-key": need_key(setting, *_KEYS)})

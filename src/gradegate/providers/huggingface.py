@@ -13,7 +13,17 @@ from gradegate.core.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import members, picked
-from gradegate.providers.api.json_http import base_url, labels, need_key, need_model, one_text, own_headers, post_any, rows, vector
+from gradegate.providers.api.json_http import (
+    base_url,
+    labels,
+    need_key,
+    need_model,
+    one_text,
+    own_headers,
+    post_any,
+    rows,
+    vector,
+)
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.security.hosts import Vendor
 
@@ -21,7 +31,9 @@ ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")
 _VENDOR = Vendor(_KEYS, ("router.huggingface.co",))
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
-_TEXT = tuple("top_k top_p temperature repetition_penalty max_new_tokens max_time return_full_text num_return_sequences do_sample".split())
+_TEXT = tuple(
+    "top_k top_p temperature repetition_penalty max_new_tokens max_time return_full_text num_return_sequences do_sample".split()
+)
 
 
 class _Model(Provider):
@@ -36,7 +48,9 @@ class _Model(Provider):
         self._client, self._config = setting.client, setting.spec.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
-        key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)  # an endpoint of one's own may do without
+        key = (
+            secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
+        )  # an endpoint of one's own may do without
         self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         self._headers = Headers(own_headers(self._config), bearer(key))
 
@@ -58,7 +72,9 @@ class HuggingFaceClassification(_Model):
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
-        answer, usage = self._asked({"inputs": text, **({"parameters": parameters} if parameters else {})})
+        answer, usage = self._asked(
+            {"inputs": text, **({"parameters": parameters} if parameters else {})}
+        )
         if isinstance(answer, list) and answer and isinstance(answer[0], list):
             answer = answer[0]
         return labels(answer if isinstance(answer, list) else None, self.host), usage
@@ -74,13 +90,18 @@ class HuggingFaceEmbeddings(_Model):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
+        options = picked(
+            self._config, ("normalize", "prompt_name", "truncate", "truncation_direction")
+        )
         answer, usage = self._asked({"inputs": list(texts), **options})
         vectors = []
         for row in rows(answer, self.host, len(texts)):
             nested = isinstance(row, list) and row and isinstance(row[0], list)
             if nested and len(row) > 1:  # which of them to take is the user's choice
-                raise ProviderError(f"{self.host} gave a vector for each token; use a model for sentence embeddings", Trouble.SETUP)
+                raise ProviderError(
+                    f"{self.host} gave a vector for each token; use a model for sentence embeddings",
+                    Trouble.SETUP,
+                )
             vectors.append(vector(row[0] if nested else row, self.host))
         return vectors, usage
 
@@ -96,11 +117,19 @@ class HuggingFaceTokens(_Model):
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Raises ProviderError."""
         strategy = self._config.get("aggregation_strategy") or "simple"
-        answer, usage = self._asked({"inputs": text, "parameters": {"aggregation_strategy": strategy}})
+        answer, usage = self._asked(
+            {"inputs": text, "parameters": {"aggregation_strategy": strategy}}
+        )
         found: dict[str, float] = {}
         for row in map(members, answer if isinstance(answer, list) else [None]):
-            entity = {"label": row.get("entity_group", row.get("entity")), "score": row.get("score")}
-            found |= {label: max(score, found.get(label, score)) for label, score in labels([entity], self.host).items()}
+            entity = {
+                "label": row.get("entity_group", row.get("entity")),
+                "score": row.get("score"),
+            }
+            found |= {
+                label: max(score, found.get(label, score))
+                for label, score in labels([entity], self.host).items()
+            }
         return found, usage
 
 
@@ -118,7 +147,9 @@ class HuggingFaceSimilarity(_Model):
         answer, usage = self._asked({"inputs": {"source_sentence": expected, "sentences": [text]}})
         (similarity,) = vector(rows(answer, self.host, 1), self.host)
         if abs(similarity) > 1 + 1e-5:
-            raise ProviderError(f"{self.host} gave a similarity of {similarity:.3g}, which is not a cosine")
+            raise ProviderError(
+                f"{self.host} gave a similarity of {similarity:.3g}, which is not a cosine"
+            )
         return similarity, usage
 
 
@@ -131,15 +162,27 @@ class HuggingFaceText(_Model):
 
     def __new__(cls, setting: Setting) -> Any:
         """The chat model, where the config says so."""
-        endpoint, chats = str(setting.spec.config.get("apiEndpoint") or ""), setting.spec.config.get("chatCompletion")
-        chat = PROVIDERS.find("huggingface:chat") if chats or (chats is None and "/v1/chat" in endpoint) else None
+        endpoint, chats = (
+            str(setting.spec.config.get("apiEndpoint") or ""),
+            setting.spec.config.get("chatCompletion"),
+        )
+        chat = (
+            PROVIDERS.find("huggingface:chat")
+            if chats or (chats is None and "/v1/chat" in endpoint)
+            else None
+        )
         return chat(setting) if chat else super().__new__(cls)
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        parameters = {"return_full_text": False, **picked({**self._config, **request.options}, _TEXT)}
+        parameters = {
+            "return_full_text": False,
+            **picked({**self._config, **request.options}, _TEXT),
+        }
         answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
-        text = members(answer[0] if isinstance(answer, list) and answer else answer).get("generated_text")
+        text = members(answer[0] if isinstance(answer, list) and answer else answer).get(
+            "generated_text"
+        )
         if not isinstance(text, str):
             raise ProviderError(f"{self.host} answered without a text")
         return Reply(text, usage)

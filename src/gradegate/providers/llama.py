@@ -28,16 +28,43 @@ class Llama(Model):
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
-        base = base_url(setting, config.get("apiBaseUrl") or setting.env.get("LLAMA_BASE_URL") or "http://localhost:8080")
-        super().__init__(setting, f"{base}/completion", Headers(own_headers(config), bearer(secret(setting))), setting.model)
+        base = base_url(
+            setting,
+            config.get("apiBaseUrl")
+            or setting.env.get("LLAMA_BASE_URL")
+            or "http://localhost:8080",
+        )
+        super().__init__(
+            setting,
+            f"{base}/completion",
+            Headers(own_headers(config), bearer(secret(setting))),
+            setting.model,
+        )
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        sent = {"n_predict": 512, "temperature": 0, **picked({**self._config, **request.options}, SENT)}
+        sent = {
+            "n_predict": 512,
+            "temperature": 0,
+            **picked({**self._config, **request.options}, SENT),
+        }
         answer, seconds = self._post({"prompt": one_text(request), **sent})
         text = answer.get("content")
         if not isinstance(text, str):
             raise ProviderError(f"{self.host} answered without a text")
-        cut = answer.get("stop_type") == "limit" or answer.get("stopped_limit") is True or answer.get("truncated") is True
-        usage = Usage(1, count(answer.get("tokens_evaluated")), count(answer.get("tokens_predicted")), seconds=seconds)
-        return Reply(text, usage, "length" if cut else "unfinished" if answer.get("stop") is False else "stop")
+        cut = (
+            answer.get("stop_type") == "limit"
+            or answer.get("stopped_limit") is True
+            or answer.get("truncated") is True
+        )
+        usage = Usage(
+            1,
+            count(answer.get("tokens_evaluated")),
+            count(answer.get("tokens_predicted")),
+            seconds=seconds,
+        )
+        return Reply(
+            text,
+            usage,
+            "length" if cut else "unfinished" if answer.get("stop") is False else "stop",
+        )

@@ -11,12 +11,21 @@ from typing import Any
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
-from gradegate.providers.api.json_http import ACCESS, PRICES, need_key, need_model, own_headers, place
+from gradegate.providers.api.json_http import (
+    ACCESS,
+    PRICES,
+    need_key,
+    need_model,
+    own_headers,
+    place,
+)
 from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
 
-_VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"))
+_VENDOR = Vendor(
+    ("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL")
+)
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "
     "presence_penalty frequency_penalty parallel_tool_calls reasoning_effort prompt_mode prediction safe_prompt "
@@ -64,4 +73,6 @@ class MistralEmbeddings(Embeddings):
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
-    return f"{url}/{task}", Headers(own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY")))
+    return f"{url}/{task}", Headers(
+        own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY"))
+    )

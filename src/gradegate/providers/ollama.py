@@ -10,7 +10,17 @@ from typing import Any
 from gradegate.core.conversation import Image, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api.chat_api import Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, data_of, objects, picked
+from gradegate.providers.api.chat_api import (
+    Form,
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    data_of,
+    objects,
+    picked,
+)
 from gradegate.providers.api.chat_model import ChatModel, Embeddings
 from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
@@ -47,9 +57,18 @@ class OllamaChat(Shape):
             options.setdefault("num_predict", self.config["max_tokens"])
         return {
             "model": self._model,
-            "messages": [message for role, parts in _TAKEN.read(request.messages) for message in _messages(role, parts)],
+            "messages": [
+                message
+                for role, parts in _TAKEN.read(request.messages)
+                for message in _messages(role, parts)
+            ],
             "stream": False,
-            "options": {"temperature": 0, **(self.config.get("options") or {}), **options, **request.options},
+            "options": {
+                "temperature": 0,
+                **(self.config.get("options") or {}),
+                **options,
+                **request.options,
+            },
             **picked(self.config, BESIDE),
             **(self.config.get("passthrough") or {}),
         }
@@ -63,7 +82,11 @@ class OllamaChat(Shape):
         if called and not text:
             text = as_text(called)
         done = response.get("done")
-        finish = self.ended(response.get("done_reason"), called) if done is True or done is None else "unfinished"
+        finish = (
+            self.ended(response.get("done_reason"), called)
+            if done is True or done is None
+            else "unfinished"
+        )
         return ModelOutput(text, finish, False, objects(called))
 
     def tokens(self, response: JsonObject) -> tuple[Any, Any]:
@@ -84,7 +107,9 @@ class Ollama(ChatModel):
         model = need_model(setting, "ollama:chat:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
-        super().__init__(setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model)
+        super().__init__(
+            setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model
+        )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         read, wrote = self._shape.tokens(response)
@@ -117,7 +142,10 @@ class OllamaEmbeddings(Embeddings):
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     config = setting.spec.config
-    base = base_url(setting, config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434")
+    base = base_url(
+        setting,
+        config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",
+    )
     key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
     return f"{base}/api/{task}", Headers(own_headers(config), bearer(key))
 
@@ -131,7 +159,11 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
     yield from ({"role": "tool", "content": it.content, "tool_name": it.name} for it in results)
     if not results:
         texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
-        calls = [{"function": {"name": part.name, "arguments": part.arguments}} for part in parts if isinstance(part, ToolCall)]
+        calls = [
+            {"function": {"name": part.name, "arguments": part.arguments}}
+            for part in parts
+            if isinstance(part, ToolCall)
+        ]
         yield {
             "role": "system" if role == "developer" else role,
             "content": "\n".join(texts),

@@ -18,8 +18,15 @@ from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
-_KEYS, _HOST, _BASES = ("OPENAI_API_KEY",), "OPENAI_API_HOST", ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL")
-_IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
+_KEYS, _HOST, _BASES = (
+    ("OPENAI_API_KEY",),
+    "OPENAI_API_HOST",
+    ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
+)
+_IDS = {
+    "identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID",
+    "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID",
+}
 VENDOR = Vendor(_KEYS, ("api.openai.com",), (_HOST, *_BASES), ids=tuple(_IDS.values()))
 # https://developers.openai.com/api/reference/workload-identity-federation
 FEDERATION = Federation(
@@ -33,7 +40,10 @@ FEDERATION = Federation(
     audience_variable="OPENAI_IDENTITY_AUDIENCE",
 )
 ACCESS = "model apiKey apiKeyEnvar apiKeyRequired apiHost apiBaseUrl organization headers passthrough".split()
-SIBLINGS = {"embedding": "openai:embedding:text-embedding-3-large", "moderation": "openai:moderation:omni-moderation-latest"}
+SIBLINGS = {
+    "embedding": "openai:embedding:text-embedding-3-large",
+    "moderation": "openai:moderation:omni-moderation-latest",
+}
 
 
 @PROVIDERS.register("openai:chat", "openai")
@@ -46,7 +56,12 @@ class OpenAiChat(ChatModel):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
-        super().__init__(setting, Completions(model, setting.spec.config), *_place(setting, "chat/completions"), model)
+        super().__init__(
+            setting,
+            Completions(model, setting.spec.config),
+            *_place(setting, "chat/completions"),
+            model,
+        )
 
 
 @PROVIDERS.register("openai:responses")
@@ -54,12 +69,22 @@ class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
     siblings = SIBLINGS
-    options = (*completions.RESPONSES_SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    options = (
+        *completions.RESPONSES_SENT,
+        *ACCESS,
+        *CHAT,
+        "max_tokens",
+        "reasoning_effort",
+        "verbosity",
+        "response_format",
+    )
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
-        super().__init__(setting, Responses(model, setting.spec.config), *_place(setting, "responses"), model)
+        super().__init__(
+            setting, Responses(model, setting.spec.config), *_place(setting, "responses"), model
+        )
 
 
 @PROVIDERS.register("openai:embeddings", "openai:embedding")
@@ -98,9 +123,13 @@ class OpenAiModeration(Model):
         for result in results:
             categories = result.get("categories") if isinstance(result, Mapping) else None
             # `illicit` is null for models that do not know it
-            if not isinstance(categories, Mapping) or any(not isinstance(v, bool | None) for v in categories.values()):
+            if not isinstance(categories, Mapping) or any(
+                not isinstance(v, bool | None) for v in categories.values()
+            ):
                 raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
-            flags += [name for name, flagged in categories.items() if flagged] or (["flagged"] if result.get("flagged") else [])
+            flags += [name for name, flagged in categories.items() if flagged] or (
+                ["flagged"] if result.get("flagged") else []
+            )
         return flags, Usage(1, seconds=seconds)
 
 
@@ -108,7 +137,11 @@ def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
     url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.spec.config
     key = secret(setting, *_KEYS)
-    token = None if key else FEDERATION.token(setting, url, _KEYS, needed="://api.openai.com/" in f"{url}/")
+    token = (
+        None
+        if key
+        else FEDERATION.token(setting, url, _KEYS, needed="://api.openai.com/" in f"{url}/")
+    )
     organization = config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
     plain = {"OpenAI-Organization": str(organization)} if organization else {}
     return f"{url}/{task}", Headers({**plain, **own_headers(config)}, bearer(key), token)

@@ -39,27 +39,44 @@ class _Code(Provider):
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         self._config = setting.spec.config
-        self._options = {"id": setting.spec.id, "label": setting.spec.label, "config": dict(self._config)}
+        self._options = {
+            "id": setting.spec.id,
+            "label": setting.spec.label,
+            "config": dict(self._config),
+        }
         most, workers = setting.spec.config.get("timeout"), setting.spec.config.get("workers", 0)
         if most is not None and (not is_number(most) or most <= 0):
-            raise setting.mistake(f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds")
+            raise setting.mistake(
+                f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds"
+            )
         if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= 100:
-            raise setting.mistake(f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2")
+            raise setting.mistake(
+                f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2"
+            )
         self._seconds, self._workers = None if most is None else float(most) / 1000, workers
         # The variables that the config gives the code: literals, and what the workflow named.
         spec, env, named = setting.spec, setting.env, pool.leave().named
-        given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
+        given = {
+            name: text
+            for name, text in env.literals.items()
+            if name in spec.env or not env.drawn.get(name, frozenset()) - named
+        }
         reads = frozenset(use.variable for use in spec.reads)
         shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
         for name in sorted(shown):
             cure = f"name it: <--exec-env {name}>"
-            raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
+            raise ConfigError.at(
+                f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure
+            )
         self._env = tuple(sorted(given.items()))
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         # The prompt as text; a conversation, or a grader's messages, as JSON of the messages.
-        written = [said.written or {"role": said.role, "content": said.content} for said in request.messages]
+        written = [
+            said.written or {"role": said.role, "content": said.content}
+            for said in request.messages
+        ]
         alone = len(request.messages) == 1
         prompt = request.prompt if request.prompt and (alone or chat.parse(request.prompt)) else ""
         prompt = prompt or (request.messages[0].content if alone else to_json(written))
@@ -72,14 +89,27 @@ class _Code(Provider):
         said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
         output = self._result(said, "output")
         if output is None:
-            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED
+            )
         metadata = said.get("metadata")
         if metadata and len(to_json(metadata)) > _METADATA:
-            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{self.name} returned more than {_METADATA:,} characters of metadata",
+                Trouble.MALFORMED,
+            )
         kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
-        text, ended = output if isinstance(output, str) else to_json(output), said.get("finishReason")
-        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
+        text, ended = (
+            output if isinstance(output, str) else to_json(output),
+            said.get("finishReason"),
+        )
+        return Reply(
+            text,
+            _usage(said, seconds),
+            excerpt(ended, _WORD) if isinstance(ended, str) else "",
+            metadata=kept,
+        )
 
     def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
         """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
@@ -99,12 +129,18 @@ class _Code(Provider):
         if isinstance(said, Mapping) and said.get("error"):
             raise ProviderError(f"{self.name}: {excerpt(str(said['error']), _LONGEST)}")
         if not isinstance(said, Mapping) or key not in said:
-            raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{self.name} returned no dict with `{key}` or `error`", Trouble.MALFORMED
+            )
         return said[key]
 
 
 # What promptfoo calls of an object of the class that a file of JavaScript exports.
-_METHODS = {"call_api": "callApi", "call_embedding_api": "callEmbeddingApi", "call_classification_api": "callClassificationApi"}
+_METHODS = {
+    "call_api": "callApi",
+    "call_embedding_api": "callEmbeddingApi",
+    "call_classification_api": "callClassificationApi",
+}
 
 
 @PROVIDERS.register("file", "python", "javascript")
@@ -119,7 +155,10 @@ class File(_Code):
         self._program = program(spec.id, setting.workspace, setting.folder, spec.origin, ANSWERS)
         if self._program.file.function and not self._program.file.is_python:
             cure = "leave the function out, and export the class by default"
-            raise setting.mistake(f"`{spec.id}` names a function, and a provider in JavaScript is a class with `callApi`", cure)
+            raise setting.mistake(
+                f"`{spec.id}` names a function, and a provider in JavaScript is a class with `callApi`",
+                cure,
+            )
         self.code = self._program.digest
         super().__init__(setting)
 
@@ -129,7 +168,10 @@ class File(_Code):
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
-                raise ProviderError(f"{self.name} returned an `embedding` that is not a list of numbers", Trouble.MALFORMED)
+                raise ProviderError(
+                    f"{self.name} returned an `embedding` that is not a list of numbers",
+                    Trouble.MALFORMED,
+                )
             vectors.append([float(part) for part in vector])
             usage += spent
         return vectors, usage
@@ -137,8 +179,12 @@ class File(_Code):
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._called("call_classification_api", text, "classification")
-        if not isinstance(labels, Mapping) or not all(is_number(score) for score in labels.values()):
-            raise ProviderError(f"{self.name} returned a `classification` without scores", Trouble.MALFORMED)
+        if not isinstance(labels, Mapping) or not all(
+            is_number(score) for score in labels.values()
+        ):
+            raise ProviderError(
+                f"{self.name} returned a `classification` without scores", Trouble.MALFORMED
+            )
         return {str(label): float(score) for label, score in labels.items()}, usage
 
     def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
@@ -150,12 +196,19 @@ class File(_Code):
 
     def _call(self, default: str, arguments: list[Any]) -> Any:
         python = str(self._config.get("pythonExecutable") or "")
-        about = {"python": python, "env": self._env, "seconds": self._seconds, "workers": self._workers}
+        about = {
+            "python": python,
+            "env": self._env,
+            "seconds": self._seconds,
+            "workers": self._workers,
+        }
         if self._program.file.is_python:
             return pool.call(self._program, arguments, "target", default, **about)
         prompt, options, *context = arguments
         more = {"kind": "provide", "options": options}
-        return pool.call(self._program, [prompt, *context], "target", _METHODS[default], more=more, **about)
+        return pool.call(
+            self._program, [prompt, *context], "target", _METHODS[default], more=more, **about
+        )
 
 
 @PROVIDERS.register("exec")
@@ -167,7 +220,9 @@ class Command(_Code):
         check(f"`{spec.id}`", spec.origin, ANSWERS)
         self._words = argv(setting.model)
         if not self._words:
-            raise ConfigError.at("`exec:` names no program", spec.origin, "write e.g. exec: node answer.js")
+            raise ConfigError.at(
+                "`exec:` names no program", spec.origin, "write e.g. exec: node answer.js"
+            )
         assert setting.workspace is not None
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
@@ -175,8 +230,13 @@ class Command(_Code):
         self._workers = self._workers or max(pool.leave().calls, CONCURRENCY)
 
     def _asked(self, arguments: list[Any]) -> Any:
-        words = [*self._words, *(part if isinstance(part, str) else to_json(part) for part in arguments)]
-        output = pool.ask(self._place, {"kind": "command", "argv": words}, self._seconds, self._workers)
+        words = [
+            *self._words,
+            *(part if isinstance(part, str) else to_json(part) for part in arguments),
+        ]
+        output = pool.ask(
+            self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
+        )
         return {"output": output}
 
 

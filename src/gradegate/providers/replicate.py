@@ -13,13 +13,24 @@ from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.exchange import Response
 from gradegate.providers.api.chat_api import members
-from gradegate.providers.api.json_http import Model, base_url, must_be, need_key, need_model, one_text, own_headers, part_of
+from gradegate.providers.api.json_http import (
+    Model,
+    base_url,
+    must_be,
+    need_key,
+    need_model,
+    one_text,
+    own_headers,
+    part_of,
+)
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
 _OURS = ("apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "prompt")
-_INPUT = tuple("system_prompt max_length max_new_tokens max_tokens temperature top_p top_k repetition_penalty stop_sequences seed".split())
+_INPUT = tuple(
+    "system_prompt max_length max_new_tokens max_tokens temperature top_p top_k repetition_penalty stop_sequences seed".split()
+)
 
 
 @PROVIDERS.register("replicate")
@@ -34,18 +45,32 @@ class Replicate(Model):
 
     def __init__(self, setting: Setting) -> None:
         model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.spec.config
-        must_be("model", model, r"\w[\w.-]*/\w[\w.-]*(?::\w+)?", setting, "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION")
+        must_be(
+            "model",
+            model,
+            r"\w[\w.-]*/\w[\w.-]*(?::\w+)?",
+            setting,
+            "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION",
+        )
         self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
         name, _, self._version = model.partition(":")
-        url = f"{self._base}/predictions" if self._version else f"{self._base}/models/{name}/predictions"
-        headers = Headers({"Prefer": "wait=60", **own_headers(config)}, bearer(need_key(setting, *_KEYS)))
+        url = (
+            f"{self._base}/predictions"
+            if self._version
+            else f"{self._base}/models/{name}/predictions"
+        )
+        headers = Headers(
+            {"Prefer": "wait=60", **own_headers(config)}, bearer(need_key(setting, *_KEYS))
+        )
         super().__init__(setting, url, headers, name)
 
     def complete(self, request: Request) -> Reply:
         """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""
         roles = [message.role for message in request.messages]
         apart = roles in (["user"], ["system", "user"])
-        system = {"system_prompt": request.messages[0].content} if apart and roles[0] == "system" else {}
+        system = (
+            {"system_prompt": request.messages[0].content} if apart and roles[0] == "system" else {}
+        )
         around = members(self._config.get("prompt"))
         prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else one_text(request)}{around.get('suffix') or ''}"
         own = {name: value for name, value in self._config.items() if name not in _OURS}

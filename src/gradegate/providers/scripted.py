@@ -19,7 +19,9 @@ from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.security.redaction import excerpt
 
-_Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
+_Texts = Annotated[
+    list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -49,9 +51,13 @@ class Scripted(Provider):
             self._entries = TypeAdapter(list[_Entry]).validate_python(content)
         except ValidationError as e:
             where = e.errors()[0]
-            line = document.line_of(content, [step for step in where["loc"] if isinstance(step, str | int)])
+            line = document.line_of(
+                content, [step for step in where["loc"] if isinstance(step, str | int)]
+            )
             raise ConfigError.at(
-                f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), "write a list of {when, reply}"
+                f"the script is not readable: it {wrong(where)[0]}",
+                Origin(file, line),
+                "write a list of {when, reply}",
             ) from e
         self._given: Counter[int] = Counter()
         self._lock = threading.Lock()

@@ -36,7 +36,12 @@ VENDOR = Vendor(
     (rf"{_REGION}-aiplatform\.googleapis\.com", r"aiplatform\.(?:us|eu)\.rep\.googleapis\.com"),
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
-_PROMPTFOOS = {"max_tokens": "maxOutputTokens", "top_p": "topP", "top_k": "topK", "stop_sequences": "stopSequences"}
+_PROMPTFOOS = {
+    "max_tokens": "maxOutputTokens",
+    "top_p": "topP",
+    "top_k": "topK",
+    "stop_sequences": "stopSequences",
+}
 _SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
 
 
@@ -52,7 +57,9 @@ class Vertex(ChatModel):
             )
         )
     )  # fmt: skip
-    unsupported: Mapping[str, str] = dict.fromkeys(("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN)
+    unsupported: Mapping[str, str] = dict.fromkeys(
+        ("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN
+    )
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -63,20 +70,36 @@ class Vertex(ChatModel):
             cure = "name a model of Gemini or Claude; call other models with `http`"
             raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
-        root = f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models"
-        url = f"{root}/{quote(model, safe='@')}:generateContent" if key else _url(setting, model, claude=claude)
+        root = (
+            f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models"
+        )
+        url = (
+            f"{root}/{quote(model, safe='@')}:generateContent"
+            if key
+            else _url(setting, model, claude=claude)
+        )
         # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
         own, token = own_headers(config), None if key else access_token(setting)
         if token and not isinstance(token, str) and not VENDOR.serves(url):
             raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-        field = {"x-goog-api-key": key} if key else bearer(token if isinstance(token, str) else None)
+        field = (
+            {"x-goog-api-key": key} if key else bearer(token if isinstance(token, str) else None)
+        )
         headers = Headers(own, field, None if isinstance(token, str) else token)
-        version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
+        version = (
+            config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
+        )
         # Google's screening of prompts and answers, whose templates promptfoo names shorter.
         given = members(config.get("modelArmor"))
         names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
         armor = {name: given[other] for other, name in names.items() if given.get(other)}
-        beside: JsonObject = {"anthropic_version": version} if claude else {"modelArmorConfig": armor} if armor else {}
+        beside: JsonObject = (
+            {"anthropic_version": version}
+            if claude
+            else {"modelArmorConfig": armor}
+            if armor
+            else {}
+        )
         shape = VertexMessages(model, config) if claude else Gemini(config)
         super().__init__(setting, shape, url, headers, model, beside)
 
@@ -89,8 +112,16 @@ class VertexMessages(Messages):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         written = {**members(config.get("generationConfig")), **config}
-        renamed = {name: written[other] for name, other in _PROMPTFOOS.items() if written.get(other) is not None}
-        heat = {"temperature": written["temperature"]} if written.get("temperature") is not None else {}
+        renamed = {
+            name: written[other]
+            for name, other in _PROMPTFOOS.items()
+            if written.get(other) is not None
+        }
+        heat = (
+            {"temperature": written["temperature"]}
+            if written.get("temperature") is not None
+            else {}
+        )
         super().__init__(model, {**heat, **renamed, **config})
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -101,26 +132,40 @@ class VertexMessages(Messages):
 
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
-    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
-    must_be("region", region, rf"{_REGION}|global|us|eu", setting, "write a region of Google Cloud, such as europe-west4, or global")
+    region = str(
+        setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE
+    ).strip()
+    must_be(
+        "region",
+        region,
+        rf"{_REGION}|global|us|eu",
+        setting,
+        "write a region of Google Cloud, such as europe-west4, or global",
+    )
     project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
         what = f"`{project}` is not a project" if project else "no project"
-        raise setting.mistake(f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1])
+        raise setting.mistake(
+            f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1]
+        )
     named = setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
     publisher = "anthropic" if claude else str(named)
     must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
     task = "rawPredict" if claude else "generateContent"
-    own = f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
+    own = (
+        f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
+    )
     base = _base(setting) or f"https://{_HOST if region == _ANYWHERE else own}"
     version = "v1" if claude else _version(setting)
     return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
 
 
 def _version(setting: Setting) -> str:
-    version = str(setting.spec.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1")
+    version = str(
+        setting.spec.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1"
+    )
     must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta1")
     return version
 

@@ -18,7 +18,13 @@ from gradegate.http.exchange import Response
 from gradegate.providers.api import request_template as httpreply
 from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
-from gradegate.providers.api.request_template import Computed, Extract, error_in, is_broken_json, parse
+from gradegate.providers.api.request_template import (
+    Computed,
+    Extract,
+    error_in,
+    is_broken_json,
+    parse,
+)
 from gradegate.security.redaction import ending
 from gradegate.structs import Struct, replace
 from gradegate.templating.script import ScriptError, of_request
@@ -38,8 +44,19 @@ class Web(Provider):
 
     kinds = ("text", "embedding", "classification")
     names_model = False
-    options = ("url", "method", "headers", "queryParams", "body", "transformRequest", "transformResponse", "responseParser")
-    unsupported: Mapping[str, str] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
+    options = (
+        "url",
+        "method",
+        "headers",
+        "queryParams",
+        "body",
+        "transformRequest",
+        "transformResponse",
+        "responseParser",
+    )
+    unsupported: Mapping[
+        str, str
+    ] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
         "request": "write it as `url`, `method`, `headers` and `body`",
         "requestTransform": "promptfoo calls it `transformRequest`",
         "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
@@ -58,27 +75,58 @@ class Web(Provider):
         self.name = setting.spec.name
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
-            raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
-        self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
+            raise ConfigError.at(
+                f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`"
+            )
+        self._parts = _Templates(
+            str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body")
+        )
         parts = self._parts
-        self.templates = (parts.url, *parts.headers.values(), *parts.query.values(), *strings(parts.body))
-        self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
+        self.templates = (
+            parts.url,
+            *parts.headers.values(),
+            *parts.query.values(),
+            *strings(parts.body),
+        )
+        self._method = str(
+            config.get("method") or ("GET" if self._parts.body is None else "POST")
+        ).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self._method):
-            raise ConfigError.at(f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST")
+            raise ConfigError.at(
+                f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST"
+            )
         self._client = setting.client
         try:
-            self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}
+            self._env = {
+                name: value
+                for name in environment(self.templates)[0]
+                if (value := setting.env.key(name))
+            }
             try:  # with empty texts for what tests define: it says the host
-                address = render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
+                address = render(
+                    self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env}
+                )
             except TemplateError as e:
                 raise ValueError(f"`url` cannot be filled in: {e}") from e
             self.url = base_url(setting, address, whole=True)
-            if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
-                cure, base = "put {{prompt}} into `body`, `url` or `queryParams`", self.url.removesuffix("/chat/completions")
-                if base.endswith("/v1") or base != self.url:  # a server with OpenAI's API may have been meant
+            if not (
+                frozenset().union(*map(uses, self.templates)) - {"env"}
+                or config.get("transformRequest")
+            ):
+                cure, base = (
+                    "put {{prompt}} into `body`, `url` or `queryParams`",
+                    self.url.removesuffix("/chat/completions"),
+                )
+                if (
+                    base.endswith("/v1") or base != self.url
+                ):  # a server with OpenAI's API may have been meant
                     cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
-                raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
-            self._extract: Extract | Computed = parse(config.get("transformResponse") or config.get("responseParser"))
+                raise ConfigError.at(
+                    f"every test would send `{setting.spec.name}` the same request", origin, cure
+                )
+            self._extract: Extract | Computed = parse(
+                config.get("transformResponse") or config.get("responseParser")
+            )
             written = config.get("transformRequest")
             self._request = of_request(written) if written else None
         except ScriptError as e:
@@ -93,8 +141,12 @@ class Web(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        messages = [{"role": message.role, "content": message.content} for message in request.messages]
-        prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
+        messages = [
+            {"role": message.role, "content": message.content} for message in request.messages
+        ]
+        prompt = request.prompt or (
+            to_json(messages) if len(messages) > 1 else messages[-1]["content"]
+        )
         body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
         # It is not known what the application asked in turn, so the price of its answer is unknown.
@@ -122,14 +174,18 @@ class Web(Provider):
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
-    def _asked(self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]) -> tuple[str, Response]:
+    def _asked(
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+    ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
         made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
         if self._request:
             try:
                 made = self._request.call(prompt, given, {"vars": given}).value
             except ScriptError as e:
-                raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+                raise ProviderError(
+                    f"transformRequest of {self.name} fails: {e}", Trouble.SETUP
+                ) from e
             if made is None or (isinstance(made, float) and not math.isfinite(made)):
                 shown = "nothing" if made is None else f"no value ({made})"
                 raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
@@ -140,9 +196,15 @@ class Web(Provider):
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
             body, kind = httpreply.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
-            raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
-        if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
-            raise ProviderError(f"the variables of the test turn {self.host} into another host", Trouble.SETUP)
+            raise ProviderError(
+                f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP
+            ) from e
+        if (
+            host_of(url) != self.host
+        ):  # a value at the end of the host's name would make it another's
+            raise ProviderError(
+                f"the variables of the test turn {self.host} into another host", Trouble.SETUP
+            )
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
@@ -154,7 +216,9 @@ class Web(Provider):
             raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
         error = error_in(text)
         if error is not None:
-            raise ProviderError(f"{answer.host} answered with an error: {words(error)}", status=answer.status)
+            raise ProviderError(
+                f"{answer.host} answered with an error: {words(error)}", status=answer.status
+            )
         if is_json and is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what, Trouble.MALFORMED)
@@ -162,4 +226,6 @@ class Web(Provider):
 
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
-    return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
+    return {
+        str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None
+    }

@@ -58,7 +58,9 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
         called = _calls(raw, origin)
         told = {} if called is None else {CALLS: list(called)}
         documents = fields.texts(turn.get("retrieval_context"), "retrieval_context", origin)
-        for said in fields.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
+        for said in fields.turns(
+            [{"role": turn.get("role"), "content": turn.get("content")}], origin
+        ):
             own = told if said.role == "assistant" else {}
             yield replace(said, retrieval_context=documents, metadata=own)
 
@@ -68,10 +70,18 @@ def _calls(written: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None
     about = fields.mapping(written)
     lists = [about[key] for key in _CALLED if about.get(key) is not None]
     calls = list[Mapping[str, Any]]()
-    for call in (fields.mapping(it) for value in lists for it in (value if isinstance(value, list) else [value])):
+    for call in (
+        fields.mapping(it)
+        for value in lists
+        for it in (value if isinstance(value, list) else [value])
+    ):
         given = (call[key] for key in _GIVEN if call.get(key) is not None)
         calls.append({"name": call.get("name"), "arguments": next(given, {})})
     return fields.tool_calls(calls, origin) if lists else None
 
 
-SHAPES.register("deepeval")(Shape("deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read))
+SHAPES.register("deepeval")(
+    Shape(
+        "deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read
+    )
+)

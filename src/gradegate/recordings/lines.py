@@ -51,7 +51,9 @@ def recognises(row: Map) -> bool:
     """An ``id`` with an answer; what others call an ``error`` counts beside keys of these lines alone."""
     if not isinstance(row.get("id"), str):
         return False
-    return not _ANSWERED.isdisjoint(row) or ("error" in row and row.keys() <= LineKeys.model_fields.keys())
+    return not _ANSWERED.isdisjoint(row) or (
+        "error" in row and row.keys() <= LineKeys.model_fields.keys()
+    )
 
 
 def read(files: Sequence[File]) -> list[Answer]:
@@ -65,12 +67,16 @@ def _answer(row: Map, origin: Origin) -> Answer:
     except ValidationError as e:
         first, *others = mistakes(e, row, origin.file, (), LineKeys)
         more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
-        raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
+        raise ConfigError(
+            Mistake(first.what + more, first.origin, first.cure if not others else _CURE)
+        ) from e
     said, calls = fields.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
     answered = calls or any(turn.role == "assistant" for turn in said)
     if keys.output is None and not keys.error and not answered:
         what = "the line has neither `output` nor `error`"
-        raise ConfigError.at(what, origin, "give the answer as `output`, or say in `error` why there is none")
+        raise ConfigError.at(
+            what, origin, "give the answer as `output`, or say in `error` why there is none"
+        )
     fields.check_tokens(keys.usage or {}, origin)
     seconds = None if keys.latency_ms is None else keys.latency_ms / 1000
     return Answer(
@@ -88,4 +94,8 @@ def _answer(row: Map, origin: Origin) -> Answer:
     )
 
 
-SHAPES.register("lines")(Shape("lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read))
+SHAPES.register("lines")(
+    Shape(
+        "lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read
+    )
+)

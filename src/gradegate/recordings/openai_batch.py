@@ -35,7 +35,9 @@ def read(files: Sequence[File]) -> list[Answer]:
 def _answer(row: Map, origin: Origin) -> Answer:
     identity = row.get("custom_id")
     if not isinstance(identity, str):
-        raise ConfigError.at("the line has no `custom_id`", origin, "give each request the id of its case")
+        raise ConfigError.at(
+            "the line has no `custom_id`", origin, "give each request the id of its case"
+        )
     response = fields.mapping(row.get("response"))
     body = fields.mapping(response.get("body"))
     error = _error(row.get("error")) or _error(body.get("error"))
@@ -62,11 +64,25 @@ def _answer(row: Map, origin: Origin) -> Answer:
 def _untold(body: Mapping[str, Any], origin: Origin) -> str:
     """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
     if body.get("object") == "response":
-        kinds = (str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output")))
-        strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
-        return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
+        kinds = (
+            str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output"))
+        )
+        strange = next(
+            (kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), ""
+        )
+        return (
+            f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known"
+            if strange
+            else ""
+        )
     try:
-        fields.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
+        fields.turns(
+            [
+                fields.mapping(choice).get("message")
+                for choice in fields.listed(body.get("choices"))[:1]
+            ],
+            origin,
+        )
     except ConfigError as e:
         return e.mistakes[0].what
     return ""
@@ -78,4 +94,6 @@ def _error(value: Any) -> str:
     return str(about.get("message") or about.get("code") or value or "")
 
 
-SHAPES.register("openai-batch")(Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read))
+SHAPES.register("openai-batch")(
+    Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read)
+)

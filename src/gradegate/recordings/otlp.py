@@ -24,20 +24,32 @@ from gradegate.security.redaction import excerpt
 _NANO = 1_000_000_000
 _FAILED = (2, "STATUS_CODE_ERROR")
 _READ = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-_WRITTEN = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+_WRITTEN = (
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "llm.token_count.completion",
+)
 _SESSIONS = ("gen_ai.conversation.id", "session.id")
 _SAID = "gen_ai.output.messages"
 _DOCUMENT = ("document.content", "content", "text")
 _TOOLS = ("gen_ai.tool.name", "tool.name")
 _GIVEN = ("gen_ai.tool.call.arguments", "input.value")
-_NAMED = re.compile(r"(?:execute_tool|tools/call) +(\S.*)")  # the name of a span that runs a tool, by GenAI and MCP
+_NAMED = re.compile(
+    r"(?:execute_tool|tools/call) +(\S.*)"
+)  # the name of a span that runs a tool, by GenAI and MCP
 # What says in any convention that a span runs a tool (`traceloop.span.kind`, `mlflow.spanType`), and what tells of one.
 _KIND = re.compile(r"(?!llm\.).*(?:kind|type|name|id)", re.IGNORECASE | re.DOTALL)
 _RUNS = ("tool", "execute_tool", "tool_call", "tools/call")
-_TELLS = re.compile(r"(?!llm\.|gen_ai\.tool\.|tool\.).*(?:tool_?call|tool\.name)", re.IGNORECASE | re.DOTALL)
-_EVENT = re.compile(r"gen_ai\.(?:choice|assistant\.message|tool\.message)")  # events that held messages once
+_TELLS = re.compile(
+    r"(?!llm\.|gen_ai\.tool\.|tool\.).*(?:tool_?call|tool\.name)", re.IGNORECASE | re.DOTALL
+)
+_EVENT = re.compile(
+    r"gen_ai\.(?:choice|assistant\.message|tool\.message)"
+)  # events that held messages once
 _CALLS = ("tool_call", "server_tool_call")
-_NO_CALLS = frozenset("text reasoning blob file uri image audio compaction tool_call_response server_tool_call_response".split())
+_NO_CALLS = frozenset(
+    "text reasoning blob file uri image audio compaction tool_call_response server_tool_call_response".split()
+)
 
 _Place = tuple[str, str]  # the trace, and the span's id, which is unique there
 
@@ -84,7 +96,9 @@ def read(files: Sequence[File]) -> list[Answer]:
     for place, span in spans.items():
         groups.setdefault((place[0], cases.get(place, "")), []).append(span)
     # What a trace holds beside its cases is no answer, but what it called may be part of one.
-    beside = {trace: _beside(groups.get((trace, ""), ()), spans, above) for trace, case in groups if case}
+    beside = {
+        trace: _beside(groups.get((trace, ""), ()), spans, above) for trace, case in groups if case
+    }
     return [
         answer
         for (trace, case), group in groups.items()
@@ -99,7 +113,11 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
     for file in files:
         level: Iterable[Any] = file.rows
         for key in ("resourceSpans", "scopeSpans", "spans"):
-            level = [item for owner in map(fields.mapping, level) for item in fields.listed(owner.get(key))]
+            level = [
+                item
+                for owner in map(fields.mapping, level)
+                for item in fields.listed(owner.get(key))
+            ]
         for written in level:
             if isinstance(written, Map):
                 span = _span(written, file.name, f"without an id: {len(spans)}")
@@ -149,9 +167,15 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
     question = root.question or next((span.question for span in ordered if span.question), "")
     if not case and not output and not question:
         return None
-    session = next((found for span in ordered for name in _SESSIONS if (found := span.attributes.get(name))), "")
+    session = next(
+        (found for span in ordered for name in _SESSIONS if (found := span.attributes.get(name))),
+        "",
+    )
     taken = (root.end - root.start) / _NANO
-    tokens = {"prompt_tokens": _total(root, ordered, _READ), "completion_tokens": _total(root, ordered, _WRITTEN)}
+    tokens = {
+        "prompt_tokens": _total(root, ordered, _READ),
+        "completion_tokens": _total(root, ordered, _WRITTEN),
+    }
     cost = _total(root, ordered, ("llm.cost.total",))
     calls = _calls(ordered)
     return Answer(
@@ -161,9 +185,13 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
         error=root.failure or ("" if output or calls else "the spans hold no output"),
         tool_calls=calls if calls or any(span.speaks for span in ordered) else None,
         untold=next((span.untold for span in ordered if span.untold), beside),
-        retrieval_context=tuple(dict.fromkeys(text for span in ordered for text in _documents(span.attributes))),
+        retrieval_context=tuple(
+            dict.fromkeys(text for span in ordered for text in _documents(span.attributes))
+        ),
         usage=fields.usage(tokens, cost, taken if root.start and taken >= 0 else None),
-        finish_reason=next((span.finish_reason for span in reversed(ordered) if span.finish_reason), ""),
+        finish_reason=next(
+            (span.finish_reason for span in reversed(ordered) if span.finish_reason), ""
+        ),
         origin=root.origin,
     )
 
@@ -173,21 +201,37 @@ def _calls(spans: Sequence[_Span]) -> tuple[Mapping[str, Any], ...]:
     asked = [call for span in spans for call in span.calls]
     names = {call["function"]["name"] for call in asked}
     ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
-    told = [(*fields.called(call), call) for call in (*asked, *ran)]  # several spans may tell of one call
-    return tuple({(it["id"], name) if it["id"] else ("", name, arguments): it for name, arguments, it in told}.values())
+    told = [
+        (*fields.called(call), call) for call in (*asked, *ran)
+    ]  # several spans may tell of one call
+    return tuple(
+        {
+            (it["id"], name) if it["id"] else ("", name, arguments): it
+            for name, arguments, it in told
+        }.values()
+    )
 
 
 def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float | None:
     """What the first span says of the whole, else the sum of the others."""
     whole = fields.first_number(root.attributes, names)
-    known = [found for it in ordered if it is not root and (found := fields.first_number(it.attributes, names)) is not None]
+    known = [
+        found
+        for it in ordered
+        if it is not root and (found := fields.first_number(it.attributes, names)) is not None
+    ]
     return whole if whole is not None else sum(known) if known else None
 
 
 def _documents(attributes: Mapping[str, Any]) -> Iterator[str]:
     """The texts that were retrieved."""
-    for item in (*_indexed(attributes, "retrieval.documents"), *(_list(attributes.get("gen_ai.retrieval.documents")) or ())):
-        text = next((it for name in _DOCUMENT if isinstance(it := fields.mapping(item).get(name), str)), "")
+    for item in (
+        *_indexed(attributes, "retrieval.documents"),
+        *(_list(attributes.get("gen_ai.retrieval.documents")) or ()),
+    ):
+        text = next(
+            (it for name in _DOCUMENT if isinstance(it := fields.mapping(item).get(name), str)), ""
+        )
         yield from [text] if text.strip() else []
 
 
@@ -205,24 +249,34 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         attributes |= own
         # A message of a tool, or one with calls: so GenAI had them before its attributes of messages.
         if _EVENT.fullmatch(name := str(event.get("name") or "")):
-            narrated = name.startswith("gen_ai.tool") or "tool_call" in f"{list(own)} {fields.as_text(own)}"
+            narrated = (
+                name.startswith("gen_ai.tool")
+                or "tool_call" in f"{list(own)} {fields.as_text(own)}"
+            )
             untold = untold or ("an event of a span contains a call" if narrated else "")
     attributes |= _attributes(span.get("attributes"))
     told = _messages(attributes, "gen_ai.input.messages", "llm.input_messages")
     said = _messages(attributes, _SAID, "llm.output_messages")
     # What the model was told after the user's last message was called for this answer.
-    last = max((number for number, it in enumerate(told) if it.role == "user" and it.text.strip()), default=-1)
+    last = max(
+        (number for number, it in enumerate(told) if it.role == "user" and it.text.strip()),
+        default=-1,
+    )
     asked = [message.text for message in told if message.role == "user" and message.text]
     answered = [message.text for message in said if message.role != "user" and message.text]
     reasons = fields.listed(attributes.get("gen_ai.response.finish_reasons"))[-1:]
     own_reasons = [message.finish_reason for message in said if message.finish_reason][-1:]
     named = _NAMED.match(str(span.get("name") or "").strip())
     names = (attributes.get(name) for name in _TOOLS)
-    tool = next((it for it in names if isinstance(it, str) and it.strip()), named[1] if named else "")
+    tool = next(
+        (it for it in names if isinstance(it, str) and it.strip()), named[1] if named else ""
+    )
     given = next((attributes[name] for name in _GIVEN if attributes.get(name) is not None), None)
     status = fields.mapping(span.get("status"))
     # Ids are hexadecimal digits, in either case.
-    trace, identity, parent = (str(span.get(key) or "").lower() for key in ("traceId", "spanId", "parentSpanId"))
+    trace, identity, parent = (
+        str(span.get(key) or "").lower() for key in ("traceId", "spanId", "parentSpanId")
+    )
     return _Span(
         place=(trace, identity or nameless),
         parent=(trace, parent),
@@ -233,10 +287,18 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         question=asked[-1] if asked else fields.as_text(attributes.get("input.value")) or "",
         output=answered[-1] if answered else fields.as_text(attributes.get("output.value")) or "",
         calls=[call for message in (*told[last + 1 :], *said) for call in message.calls],
-        run=fields.call_of({"id": attributes.get("gen_ai.tool.call.id"), "name": tool, "arguments": given}) if tool else None,
+        run=fields.call_of(
+            {"id": attributes.get("gen_ai.tool.call.id"), "name": tool, "arguments": given}
+        )
+        if tool
+        else None,
         speaks=bool(said),
-        finish_reason=str(next(iter((*reasons, *own_reasons)), "") or attributes.get("llm.finish_reason") or ""),
-        failure=str(status.get("message") or "the span failed") if status.get("code") in _FAILED else "",
+        finish_reason=str(
+            next(iter((*reasons, *own_reasons)), "") or attributes.get("llm.finish_reason") or ""
+        ),
+        failure=str(status.get("message") or "the span failed")
+        if status.get("code") in _FAILED
+        else "",
         untold=untold or _untold(attributes, tool, said),
         origin=Origin(file, span.line),
     )
@@ -244,7 +306,11 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
 
 def _untold(attributes: Mapping[str, Any], tool: str, said: Sequence[_Message]) -> str:
     """Why attributes may hold calls of tools that cannot be read, as a sentence; empty where they cannot."""
-    kinds = (str(value).strip(' "').lower() for name, value in attributes.items() if _KIND.fullmatch(name))
+    kinds = (
+        str(value).strip(' "').lower()
+        for name, value in attributes.items()
+        if _KIND.fullmatch(name)
+    )
     if not tool and any(kind in _RUNS for kind in kinds):
         return "a span runs a tool, and does not name it"
     if attributes.get(_SAID) is not None and _list(attributes[_SAID]) is None:
@@ -256,7 +322,10 @@ def _untold(attributes: Mapping[str, Any], tool: str, said: Sequence[_Message]) 
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:
-    return {str(pair.get("key")): _value(pair.get("value")) for pair in map(fields.mapping, fields.listed(pairs))}
+    return {
+        str(pair.get("key")): _value(pair.get("value"))
+        for pair in map(fields.mapping, fields.listed(pairs))
+    }
 
 
 def _value(written: Any) -> Any:
@@ -289,33 +358,65 @@ def _message(message: Mapping[str, Any]) -> _Message:
     kinds = (str(part.get("type")) for part in parts if not _is_call(part))
     strange = next((kind for kind in kinds if kind not in _NO_CALLS), "")
     if strange:
-        strange = "a tool call without a name" if strange in _CALLS else f"a part of the type `{excerpt(strange, 60)}`"
-    role, finish_reason = (it if isinstance(it := message.get(key), str) else "" for key in ("role", "finish_reason"))
+        strange = (
+            "a tool call without a name"
+            if strange in _CALLS
+            else f"a part of the type `{excerpt(strange, 60)}`"
+        )
+    role, finish_reason = (
+        it if isinstance(it := message.get(key), str) else "" for key in ("role", "finish_reason")
+    )
     return _Message(
         role=role,
-        text="".join(it["content"] for it in parts if it.get("type") == "text" and isinstance(it.get("content"), str)),
-        calls=[fields.call_of({key: it.get(key) for key in ("id", "name", "arguments")}) for it in calls],
+        text="".join(
+            it["content"]
+            for it in parts
+            if it.get("type") == "text" and isinstance(it.get("content"), str)
+        ),
+        calls=[
+            fields.call_of({key: it.get(key) for key in ("id", "name", "arguments")})
+            for it in calls
+        ],
         finish_reason=finish_reason,
         strange=strange or ("" if isinstance(message.get("parts"), list) else "no parts"),
     )
 
 
 def _is_call(part: Mapping[str, Any]) -> bool:
-    return part.get("type") in _CALLS and isinstance(name := part.get("name"), str) and bool(name.strip())
+    return (
+        part.get("type") in _CALLS
+        and isinstance(name := part.get("name"), str)
+        and bool(name.strip())
+    )
 
 
 def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     """A message of flattened attributes, as OpenInference has it, in the form of GenAI's."""
-    contents = [(it.get("message_content.type") or "text", it.get("message_content.text")) for it in _indexed(leaves, "message.contents")]
+    contents = [
+        (it.get("message_content.type") or "text", it.get("message_content.text"))
+        for it in _indexed(leaves, "message.contents")
+    ]
     if whole := leaves.get("message.content"):
-        contents = [("text", str(whole)), *((kind, text) for kind, text in contents if kind != "text")]
+        contents = [
+            ("text", str(whole)),
+            *((kind, text) for kind, text in contents if kind != "text"),
+        ]
     calls = [
-        {"id": it.get("tool_call.id"), "name": it.get("tool_call.function.name"), "arguments": it.get("tool_call.function.arguments")}
+        {
+            "id": it.get("tool_call.id"),
+            "name": it.get("tool_call.function.name"),
+            "arguments": it.get("tool_call.function.arguments"),
+        }
         for it in _indexed(leaves, "message.tool_calls")
     ]
     if name := leaves.get("message.function_call_name"):
-        calls.append({"name": name, "arguments": leaves.get("message.function_call_arguments_json")})
-    parts = [*({"type": kind, "content": text} for kind, text in contents), *({"type": "tool_call", **call} for call in calls)]
+        calls.append(
+            {"name": name, "arguments": leaves.get("message.function_call_arguments_json")}
+        )
+    parts = [
+        *({"type": kind, "content": text} for kind, text in contents),
+        *({"type": "tool_call", **call} for call in calls),
+    ]
     return {"role": leaves.get("message.role"), "parts": parts}
 
 
@@ -338,4 +439,11 @@ def _list(value: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-SHAPES.register("otlp")(Shape("otlp", "OTLP traces as JSON lines, with GenAI or OpenInference attributes", recognises, read))
+SHAPES.register("otlp")(
+    Shape(
+        "otlp",
+        "OTLP traces as JSON lines, with GenAI or OpenInference attributes",
+        recognises,
+        read,
+    )
+)

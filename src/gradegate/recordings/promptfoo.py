@@ -11,7 +11,9 @@ from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Question, Shape
 
-_ERROR = 2  # `failureReason`: the provider failed; of an assertion that failed, `error` is the reason
+_ERROR = (
+    2  # `failureReason`: the provider failed; of an assertion that failed, `error` is the reason
+)
 
 
 def recognises(row: Map) -> bool:
@@ -22,7 +24,14 @@ def recognises(row: Map) -> bool:
 
 def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each result. Raises ConfigError."""
-    results = [[row for own in it.rows for row in (own["results"]["results"] if _is_evaluation(own) else [own])] for it in files]
+    results = [
+        [
+            row
+            for own in it.rows
+            for row in (own["results"]["results"] if _is_evaluation(own) else [own])
+        ]
+        for it in files
+    ]
     return fields.each(map(File, (file.name for file in files), results), _answer)
 
 
@@ -34,12 +43,22 @@ def _answer(result: Any, origin: Origin) -> Answer:
     result = fields.mapping(result)
     response, prompt = fields.mapping(result.get("response")), fields.mapping(result.get("prompt"))
     if not isinstance(prompt.get("raw"), str):
-        raise ConfigError.at("the result has no `prompt.raw`", origin, "write it with `promptfoo eval -o results.json`")
+        raise ConfigError.at(
+            "the result has no `prompt.raw`",
+            origin,
+            "write it with `promptfoo eval -o results.json`",
+        )
     provider = fields.mapping(result.get("provider"))
-    failed = result.get("error") if result.get("failureReason") == _ERROR or "failureReason" not in result else None
+    failed = (
+        result.get("error")
+        if result.get("failureReason") == _ERROR or "failureReason" not in result
+        else None
+    )
     error = response.get("error") or failed
     output = fields.as_text(response.get("output"))
-    latency = None if response.get("cached") else fields.number(result.get("latencyMs"))  # a cache is always quick
+    latency = (
+        None if response.get("cached") else fields.number(result.get("latencyMs"))
+    )  # a cache is always quick
     cost = fields.number(response.get("cost", result.get("cost")))
     tokens = fields.mapping(response.get("tokenUsage", result.get("tokenUsage")))
     return Answer(
@@ -58,4 +77,11 @@ def _answer(result: Any, origin: Origin) -> Answer:
     )
 
 
-SHAPES.register("promptfoo")(Shape("promptfoo", "results of promptfoo as .json or .jsonl, by prompt, vars and provider", recognises, read))
+SHAPES.register("promptfoo")(
+    Shape(
+        "promptfoo",
+        "results of promptfoo as .json or .jsonl, by prompt, vars and provider",
+        recognises,
+        read,
+    )
+)

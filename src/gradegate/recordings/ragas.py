@@ -32,7 +32,9 @@ def _answer(row: Map, origin: Origin) -> Answer:
         said = fields.turns(list(_messages(asked, origin)), origin)
         asked = next((turn.content for turn in said if turn.role == "user"), None)
     if not isinstance(asked, str):
-        raise ConfigError.at("`user_input` is neither a text nor a list of messages", origin, "give the question")
+        raise ConfigError.at(
+            "`user_input` is neither a text nor a list of messages", origin, "give the question"
+        )
     answered = response is not None or (bool(said) and said[-1].role == "assistant")
     return Answer(
         question=Question(asked),
@@ -48,8 +50,12 @@ def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
     for item in said:
         role = _ROLES.get(str(fields.mapping(item).get("type")))
         if role is None:
-            raise ConfigError.at("a message is neither of `human`, `ai` nor `tool`", origin, "write it as Ragas does")
+            raise ConfigError.at(
+                "a message is neither of `human`, `ai` nor `tool`", origin, "write it as Ragas does"
+            )
         yield {**item, "role": role}
 
 
-SHAPES.register("ragas")(Shape("ragas", "rows of a Ragas dataset, by the text of the question", recognises, read))
+SHAPES.register("ragas")(
+    Shape("ragas", "rows of a Ragas dataset, by the text of the question", recognises, read)
+)

@@ -44,7 +44,9 @@ def _parts(decision: Decision) -> Iterator[str]:
         threshold=about.get("threshold"),
         model_slug=about.get("model_slug"),
         alias=about.get("alias"),
-        aggregate_results={name: shown for name, mean in means.items() if (shown := _float(mean)) is not None},
+        aggregate_results={
+            name: shown for name, mean in means.items() if (shown := _float(mean)) is not None
+        },
         started_at=None,
         finished_at=None,
         is_gte_threshold=False if False in met else None if None in met or not met else True,
@@ -64,13 +66,21 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
     # The arguments as the payload has them, without what our assertion is given besides.
     entry = SHORTNAMES.get(shortname)
     options: dict[str, Any] = {**config, "value": grade.assertion.value}
-    names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in config}
+    names = (
+        {ours: name for name, ours in entry.args.items()}
+        if entry
+        else {name: name for name in config}
+    )
     return Evaluation(
         id=number,
         run_id=None,
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
-        metric_args={name: plain(options[ours]) for ours, name in names.items() if options.get(ours) is not None},
+        metric_args={
+            name: plain(options[ours])
+            for ours, name in names.items()
+            if options.get(ours) is not None
+        },
         threshold=_of_hundred(grade.threshold),
         prompt=variables.get("prompt"),
         input=variables.get("input"),
@@ -109,4 +119,6 @@ def _exact(share: float) -> Fraction:
     return Fraction(Decimal(repr(share))) * FULL
 
 
-REPORTS.register("aegis")(Report("aegis", Sink.FILE, ".aegis.json", "the run object of Aegis's API", render))
+REPORTS.register("aegis")(
+    Report("aegis", Sink.FILE, ".aegis.json", "the run object of Aegis's API", render)
+)

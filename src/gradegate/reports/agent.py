@@ -16,10 +16,25 @@ def render(decision: Decision, links: Links) -> Document:
     """The file in one part."""
     # Neither the name of a config nor a reason is said outside of a block: both may be a stranger's.
     made, short = decision.run.made, in_short(decision)
-    first = opening(decision.outcome.value, headline(decision), replace(links, key=""), commit=made.commit, what=short)
+    first = opening(
+        decision.outcome.value,
+        headline(decision),
+        replace(links, key=""),
+        commit=made.commit,
+        what=short,
+    )
     beside = f" {said}." if (said := compared(decision.run.baseline)) else ""
     head = f"{first}{tally(decision)}.{beside}\n\n{fence(one_line(decision.reason, 600))}\n"
     return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))
 
 
-REPORTS.register("agent")(Report("agent", Sink.FILE, ".agent.md", "failing cases for coding agents, capped", render, "agent-path"))
+REPORTS.register("agent")(
+    Report(
+        "agent",
+        Sink.FILE,
+        ".agent.md",
+        "failing cases for coding agents, capped",
+        render,
+        "agent-path",
+    )
+)

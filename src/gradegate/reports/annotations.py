@@ -9,7 +9,17 @@ from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import clip, command, one_line, visible
 from gradegate.reports.view.findings import Effect, Finding, sort
-from gradegate.reports.view.wording import called, expected, name, notes, place, remarks, said, scored, spot
+from gradegate.reports.view.wording import (
+    called,
+    expected,
+    name,
+    notes,
+    place,
+    remarks,
+    said,
+    scored,
+    spot,
+)
 from gradegate.results.accounts import ChangeKind
 from gradegate.results.grades import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.security.redaction import excerpt
@@ -32,7 +42,11 @@ class _Mark(Struct, frozen=True):
 
 def render(decision: Decision, links: Links) -> Document:
     """One command on each line."""
-    counts: dict[str, Counter[tuple[object, ...]]] = {"error": Counter(), "warning": Counter(), "notice": Counter()}
+    counts: dict[str, Counter[tuple[object, ...]]] = {
+        "error": Counter(),
+        "warning": Counter(),
+        "notice": Counter(),
+    }
     # Only the first ten of a level are shown: of the others nothing but their number is kept.
     firsts: dict[str, list[_Mark]] = {level: [] for level in counts}
     for mark in _marks(decision):
@@ -52,23 +66,46 @@ def render(decision: Decision, links: Links) -> Document:
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
     for change in decision.changes.found:
-        level, text = "notice" if change.kind is ChangeKind.CHANGED else "warning", visible(clip(change.text, _TEXT))
-        yield _Mark(level, change.origin or NOWHERE, f"the gate: {change.kind.value}", text, (change.origin, change.text))
+        level, text = (
+            "notice" if change.kind is ChangeKind.CHANGED else "warning",
+            visible(clip(change.text, _TEXT)),
+        )
+        yield _Mark(
+            level,
+            change.origin or NOWHERE,
+            f"the gate: {change.kind.value}",
+            text,
+            (change.origin, change.text),
+        )
     # In a run that passes, what could not be told is worth a look and no alarm.
-    alarm = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
+    alarm = (
+        "error"
+        if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
+        else "warning"
+    )
     levels = {Effect.BLOCKS: "error", Effect.UNCLEAR: alarm, Effect.KNOWN: "notice"}
     for effect, findings in sort(decision).items():
         for finding in findings:
             yield from _of_finding(finding, levels.get(effect, "warning"))
     for note in notes(decision):
         if note.origin and note.origin.file:
-            yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))
+            yield _Mark(
+                "warning",
+                note.origin,
+                "gradegate",
+                visible(clip(note.text, _TEXT)),
+                (note.origin, note.text),
+            )
 
 
 def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
     for row in (finding.row, *finding.alike):
         if finding.grades and not row.error:
-            yield from (_of_grade(row, grade, level) for grade in replace(finding, row=row).grades if not grade.inner)
+            yield from (
+                _of_grade(row, grade, level)
+                for grade in replace(finding, row=row).grades
+                if not grade.inner
+            )
             continue
         why = row.error or "; ".join(remarks(row)) or "The case did not pass."
         why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
@@ -78,9 +115,17 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
 
 def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
     title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
-    facts = (("why", grade.reason), ("expected", expected(grade.assertion)), ("got", row.output or ""), ("", scored(grade)))
+    facts = (
+        ("why", grade.reason),
+        ("expected", expected(grade.assertion)),
+        ("got", row.output or ""),
+        ("", scored(grade)),
+    )
     clipped = ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
-    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped) or "no reason was given"
+    message = (
+        "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
+        or "no reason was given"
+    )
     origin = spot(row, grade)
     advice = not grade.counts and grade.outcome is Outcome.FAIL
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
@@ -94,7 +139,13 @@ def _command(mark: _Mark, more: str, links: Links) -> str:
     file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
     message = where + excerpt(mark.message, 3000) + more
-    return command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
+    return (
+        command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
+    )
 
 
-REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render))
+REPORTS.register("annotations")(
+    Report(
+        "annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render
+    )
+)

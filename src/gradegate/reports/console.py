@@ -8,7 +8,9 @@ from gradegate.results.grades import Decision
 
 def render(decision: Decision, links: Links) -> Document:
     """The text, line by line harmless to a runner."""
-    return Document(Sink.CONSOLE, (harmless(line.head + line.text) + "\n" for line in lines(decision, LOG)))
+    return Document(
+        Sink.CONSOLE, (harmless(line.head + line.text) + "\n" for line in lines(decision, LOG))
+    )
 
 
 REPORTS.register("console")(Report("console", Sink.CONSOLE, "", "text for people", render))

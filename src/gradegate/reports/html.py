@@ -48,7 +48,9 @@ def render(decision: Decision, links: Links) -> Document:
         flaky=flaky(decision.run.rows),
         account=account,
         took=took,
-        beside=lambda case: "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0],  # for the filter
+        beside=lambda case: (
+            "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0]
+        ),  # for the filter
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
@@ -65,7 +67,10 @@ def _sections(decision: Decision) -> list[Section]:
             wording.EFFECTS[which].words,
             len(cases),
             # Each is made when the page comes to it, so that not all are in memory.
-            (view(at + 1, it, compare=count < _COMPARED) for count, (at, it) in enumerate(islice(cases, _MOST))),
+            (
+                view(at + 1, it, compare=count < _COMPARED)
+                for count, (at, it) in enumerate(islice(cases, _MOST))
+            ),
             max(0, len(cases) - _MOST),
             which is first and which is not Effect.NONE,
         )
@@ -78,9 +83,18 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
     run = decision.run
     files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
     configs = [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
-    targets, graders = (row.provider for row in run.rows), (model.name for model in run.models if model.grades)
-    for label, names in (("Config", configs), ("Target", [*dict.fromkeys(targets)]), ("Grader", [*dict.fromkeys(graders)])):
+    targets, graders = (
+        (row.provider for row in run.rows),
+        (model.name for model in run.models if model.grades),
+    )
+    for label, names in (
+        ("Config", configs),
+        ("Target", [*dict.fromkeys(targets)]),
+        ("Grader", [*dict.fromkeys(graders)]),
+    ):
         yield f"{label}s" if len(names) > 1 else label, names
 
 
-REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))
+REPORTS.register("html")(
+    Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path")
+)

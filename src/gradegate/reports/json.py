@@ -23,4 +23,6 @@ def _parts(decision: Decision, links: Links) -> Iterator[str]:
     yield "\n]}\n"
 
 
-REPORTS.register("json")(Report("json", Sink.FILE, ".json", "every case and grade, for programs", render, "results-path"))
+REPORTS.register("json")(
+    Report("json", Sink.FILE, ".json", "every case and grade, for programs", render, "results-path")
+)

@@ -19,7 +19,16 @@ from gradegate.reports.view.failing import explain, explain_grade, flaky
 from gradegate.reports.view.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reports.view.findings import told as told_rows
 from gradegate.reports.view.run_summary import provenance, saved, worth
-from gradegate.reports.view.wording import called, changed, fails, name, place, recorded, remarks, subjects
+from gradegate.reports.view.wording import (
+    called,
+    changed,
+    fails,
+    name,
+    place,
+    recorded,
+    remarks,
+    subjects,
+)
 from gradegate.results.accounts import GateChanges
 from gradegate.results.earlier_run import standing
 from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RunResult
@@ -36,7 +45,11 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.FILE, _parts(decision))
 
 
-_ENDS = {GateOutcome.BLOCKED: Outcome.FAIL, GateOutcome.INCONCLUSIVE: Outcome.ERROR, GateOutcome.NOT_RUN: None}
+_ENDS = {
+    GateOutcome.BLOCKED: Outcome.FAIL,
+    GateOutcome.INCONCLUSIVE: Outcome.ERROR,
+    GateOutcome.NOT_RUN: None,
+}
 
 
 class _Told(Struct, frozen=True):
@@ -59,7 +72,9 @@ class _Told(Struct, frozen=True):
 
     @property
     def _undecided(self) -> bool:
-        doubted = self.finding.effect is Effect.UNCLEAR and self.row.outcome is Outcome.FAIL  # the grader has moved
+        doubted = (
+            self.finding.effect is Effect.UNCLEAR and self.row.outcome is Outcome.FAIL
+        )  # the grader has moved
         return self.row.counts and (doubted or self.row.outcome is Outcome.ERROR)
 
     @property
@@ -76,23 +91,41 @@ class _Told(Struct, frozen=True):
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
-    rows = [_Told(finding(row, place in decision.blocking, doubted(decision)), green) for place, row in told_rows(run.rows)]
+    rows = [
+        _Told(finding(row, place in decision.blocking, doubted(decision)), green)
+        for place, row in told_rows(run.rows)
+    ]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[_Told]] = {}
     for told in rows:
-        suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(told)
+        suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(
+            told
+        )
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     # Where no case says that the check fails, a case of its own does.
     alone = not green and all(told.outcome is Outcome.PASS for told in rows)
     title = one_line(", ".join(subjects(decision)), 300) or "gradegate"
-    yield _opening("testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)})
+    yield _opening(
+        "testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)}
+    )
     said = [*_whole(run, changes)]  # by the first suite: the format knows nothing of the whole run
     if alone:  # readers that know only test cases must not take the run for one that passed
         outcome, reason = _ENDS[decision.outcome], one_line(decision.reason, 500)
         case = TestCase("the run", "gradegate")
-        (case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info if outcome else case.add_skipped_info)(reason)
-        yield from _suite("gradegate", _totals((), decision.outcome) | {"skipped": str(int(outcome is None))}, said, [_xml(case, ())])
+        (
+            case.add_failure_info
+            if outcome is Outcome.FAIL
+            else case.add_error_info
+            if outcome
+            else case.add_skipped_info
+        )(reason)
+        yield from _suite(
+            "gradegate",
+            _totals((), decision.outcome) | {"skipped": str(int(outcome is None))},
+            said,
+            [_xml(case, ())],
+        )
         said = []
     derived: dict[_Key, list[tuple[str, str]]] = {}
     for metric in run.derived:
@@ -100,14 +133,18 @@ def _parts(decision: Decision) -> Iterator[str]:
         pairs.append((f"derived {one_line(metric.name, 100)}", worth(metric)))
     for key, members in suites.items():
         file, prompt, provider = (one_line(text, 120) for text in key)
-        title = " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
+        title = " | ".join(
+            filter(None, (file if several else "", prompt or "prompt", provider or "provider"))
+        )
         totals = _totals(members) | {"skipped": str(sum(bool(told.skipped) for told in members))}
         yield from _suite(title, totals, [*said, *derived.get(key, ())], _cases(title, members))
         said = []
     yield "</testsuites>\n"
 
 
-def _suite(title: str, totals: dict[str, str], pairs: Sequence[tuple[str, str]], cases: Iterable[str]) -> Iterator[str]:
+def _suite(
+    title: str, totals: dict[str, str], pairs: Sequence[tuple[str, str]], cases: Iterable[str]
+) -> Iterator[str]:
     yield _opening("testsuite", {"name": title, **totals})
     if pairs:
         yield ET.tostring(_properties(pairs), encoding="unicode") + "\n"
@@ -120,7 +157,9 @@ def _cases(title: str, rows: list[_Told]) -> Iterator[str]:
     for told in rows:
         text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _xml(_case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), _about(told))
+        yield _xml(
+            _case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), _about(told)
+        )
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
@@ -168,23 +207,45 @@ def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str
 
 def _case(told: _Told, suite: str, title: str) -> TestCase:
     row, grades, outcome = told.row, told.finding.grades, told.outcome
-    case = TestCase(title, suite, _seconds(row), file=visible(row.origin.file) or None, line=row.origin.line or None)
+    case = TestCase(
+        title,
+        suite,
+        _seconds(row),
+        file=visible(row.origin.file) or None,
+        line=row.origin.line or None,
+    )
     # The outcome decides, so that an error is never among the failures; the rest goes beside it.
-    alike = [[grade for grade in listed if grade.outcome is outcome] for listed in (told.finding.decisive, grades)]
+    alike = [
+        [grade for grade in listed if grade.outcome is outcome]
+        for listed in (told.finding.decisive, grades)
+    ]
     chief = [] if outcome is Outcome.PASS else alike[0] or alike[1]
     if told.skipped:
         case.add_skipped_info(told.skipped)
     elif outcome is not Outcome.PASS:
-        kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
+        kinds = (
+            "target"
+            if row.error
+            else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
+        )
         reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in chief]
         why = f"no answer: {row.error}" if row.error else "; ".join([*remarks(row), *reasons])
         add = case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info
-        add(one_line(why, 500) or ("failed" if outcome is Outcome.FAIL else "error"), _inert(explain(row, chief, _TEXT)), kinds)
+        add(
+            one_line(why, 500) or ("failed" if outcome is Outcome.FAIL else "error"),
+            _inert(explain(row, chief, _TEXT)),
+            kinds,
+        )
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
     said = remarks(row) if outcome is Outcome.PASS else []
-    advises = told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
+    advises = (
+        told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
+    )
     advice = ["ADVISORY: it does not pass, but does not block"] if advises else []
-    case.stdout = _inert("\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)])) or None
+    case.stdout = (
+        _inert("\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)]))
+        or None
+    )
     return case
 
 
@@ -201,7 +262,11 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
         yield "asks", str(sum(len(grade.votes) for grade in votes))
         yield "fails", str(sum(map(fails, votes)))
     if row.verdict:
-        yield from (("runs", str(row.runs)), ("passes", str(row.passed)), ("needed", str(row.needed)))
+        yield from (
+            ("runs", str(row.runs)),
+            ("passes", str(row.passed)),
+            ("needed", str(row.needed)),
+        )
     if any(grade.status for grade in row.grades):
         yield "status", standing(row)
 
@@ -209,7 +274,9 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
 def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     properties = _properties(about)
-    if len(properties):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
+    if len(
+        properties
+    ):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
         element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")
@@ -225,4 +292,6 @@ def _seconds(row: Row) -> float:
     return seconds if 0 <= seconds < 1e9 else 0.0
 
 
-REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render, "junit-path"))
+REPORTS.register("junit")(
+    Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render, "junit-path")
+)

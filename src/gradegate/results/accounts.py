@@ -19,11 +19,21 @@ class Made(Struct, frozen=True):
     commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
     started: Annotated[str, "UTC, ISO 8601."] = ""
     configs: Annotated[Mapping[str, str], "SHA-256 of each config, by its file."] = {}
-    answers: Annotated[Mapping[str, str], "SHA-256 of each file with recorded answers, by its name; empty where targets were asked."] = {}
-    titles: Annotated[Mapping[str, str], "The description of each config that has one, by its file."] = {}
-    options: Annotated[tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."] = ()
+    answers: Annotated[
+        Mapping[str, str],
+        "SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
+    ] = {}
+    titles: Annotated[
+        Mapping[str, str], "The description of each config that has one, by its file."
+    ] = {}
+    options: Annotated[
+        tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."
+    ] = ()
     folder: Annotated[str, "Where to run it, relative to the root of the repository."] = ""
-    only: Annotated[str, "Which part of the gate was run, such as the failures of an earlier run; empty for all of it."] = ""
+    only: Annotated[
+        str,
+        "Which part of the gate was run, such as the failures of an earlier run; empty for all of it.",
+    ] = ""
 
     @property
     def digest(self) -> str:
@@ -31,7 +41,9 @@ class Made(Struct, frozen=True):
         digests = sorted(self.configs.values())
         if len(digests) < 2:
             return "".join(digests)
-        return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            "".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
 
 class AskedModel(Readable, frozen=True):
@@ -132,7 +144,9 @@ class GraderCheck(Readable, frozen=True):
     model: Annotated[str, "As its replies name it."]
     verdicts: int
     agree: int
-    p: Annotated[float | None, "The chance of so few, had it not moved; null below 5 verdicts."] = None
+    p: Annotated[float | None, "The chance of so few, had it not moved; null below 5 verdicts."] = (
+        None
+    )
     moved: bool = False
     lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
 
@@ -142,11 +156,18 @@ class SentinelReport(Readable, frozen=True):
 
     verdicts: int = 0
     agree: int = 0
-    agreement: Annotated[float, "How often graders agreed with labels when that was measured."] = 0.0
-    p: Annotated[float | None, "Of the grader that is least likely not to have moved; null below 5 verdicts."] = None
+    agreement: Annotated[float, "How often graders agreed with labels when that was measured."] = (
+        0.0
+    )
+    p: Annotated[
+        float | None, "Of the grader that is least likely not to have moved; null below 5 verdicts."
+    ] = None
     moved: Annotated[bool, "At p of at most 0.01."] = False
     graders: tuple[GraderCheck, ...] = ()
-    undone: Annotated[bool, "The run ended before all of them were graded: none counts, and no rule is missed by these graders."] = False
+    undone: Annotated[
+        bool,
+        "The run ended before all of them were graded: none counts, and no rule is missed by these graders.",
+    ] = False
 
 
 class DerivedMetric(Readable, frozen=True):
@@ -200,12 +221,19 @@ class PastVotes(Readable, frozen=True):
     passes: Annotated[int, "PASS votes of these runs."] = 0
     model: Annotated[str, "The model that gave this run's first vote, as its reply names it."] = ""
     flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
-    bayes_factor: Annotated[float | None, "How much likelier this run's votes are if the case is broken; null where L decides."] = None
+    bayes_factor: Annotated[
+        float | None,
+        "How much likelier this run's votes are if the case is broken; null where L decides.",
+    ] = None
 
     @property
     def before(self) -> str:
         """Say ``14 of 60 before`` where the history decides; else an empty string."""
-        return "" if self.bayes_factor is None else f"{self.fails} of {self.fails + self.passes} before"
+        return (
+            ""
+            if self.bayes_factor is None
+            else f"{self.fails} of {self.fails + self.passes} before"
+        )
 
 
 class HistoryReport(Readable, frozen=True):
@@ -246,7 +274,10 @@ class GateChanges(Struct, frozen=True):
     @property
     def parts(self) -> tuple[Self, Self]:
         """What makes the gate easier to pass, and what only changes it."""
-        worse, other = (tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only) for only in (False, True))
+        worse, other = (
+            tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only)
+            for only in (False, True)
+        )
         return replace(self, found=worse), replace(self, found=other)
 
     @property

@@ -7,7 +7,17 @@ from datetime import UTC, datetime
 
 from gradegate.core.numbers import many
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
+from gradegate.results.earlier_run import (
+    FIXED,
+    NEW_FAILURE,
+    OK,
+    OPEN,
+    PRE_EXISTING,
+    UNDECIDED,
+    UNSTEADY,
+    Baseline,
+    standing,
+)
 from gradegate.results.grades import Counterpart, Grade, Outcome, Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import replace
@@ -23,7 +33,11 @@ def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], t
     for answer in baseline.answers:
         waiting.setdefault(answer.key, deque()).append(answer)
     pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
-    names = (row.description or json.dumps(row.vars, ensure_ascii=False) for left in waiting.values() for row in left)
+    names = (
+        row.description or json.dumps(row.vars, ensure_ascii=False)
+        for left in waiting.values()
+        for row in left
+    )
     return pairs, tuple(names)
 
 
@@ -32,18 +46,34 @@ def beside(row: Row, base: Row | None) -> Row:
     if base is None:
         return row
     # Of an answer that was none, whatever is said of it, there is nothing that could be graded again.
-    empty = not base.runs and not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
+    empty = (
+        not base.runs
+        and not (base.output or "").strip()
+        and not base.turns
+        and not base.metadata.get("tool_calls")
+    )
     said = {}
     for grade in base.grades:
         first = grade.votes[0].outcome if grade.votes else grade.outcome
-        counterpart = Counterpart(Outcome.ERROR, Outcome.ERROR) if empty else Counterpart(grade.outcome, first)
+        counterpart = (
+            Counterpart(Outcome.ERROR, Outcome.ERROR)
+            if empty
+            else Counterpart(grade.outcome, first)
+        )
         said[grade.assertion.key] = grade.assertion.definition, counterpart
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
-    grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
+    grades = tuple(
+        replace(grade, base=it if definition == grade.assertion.definition else None)
+        for grade, definition, it in found
+    )
     same = base.definition == row.definition
     there = base.outcome if same else None
-    took = base.took if same and row.run <= 1 else None  # one answer of the base is beside one of the case's runs
-    return replace(row, grades=grades, base=there, base_took=took, base_runs=base.runs, base_passed=base.passed)
+    took = (
+        base.took if same and row.run <= 1 else None
+    )  # one answer of the base is beside one of the case's runs
+    return replace(
+        row, grades=grades, base=there, base_took=took, base_runs=base.runs, base_passed=base.passed
+    )
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
@@ -68,14 +98,22 @@ def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Ro
     grades = list(row.grades)
     for place in reversed(range(len(grades))):  # the members of a set follow it
         grade, settled = grades[place], place not in open_
-        kind = _of_set(grade, parts(grades, place)) if grade.assertion.is_set else status(grade, again.get(place), settled)
+        kind = (
+            _of_set(grade, parts(grades, place))
+            if grade.assertion.is_set
+            else status(grade, again.get(place), settled)
+        )
         grades[place] = replace(grade, status=kind)
     return replace(row, grades=tuple(grades))
 
 
 def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
     """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
-    failing = {member.status for member in members if member.outcome is Outcome.FAIL and member.assertion.counts}
+    failing = {
+        member.status
+        for member in members
+        if member.outcome is Outcome.FAIL and member.assertion.counts
+    }
     old = grade.base is not None and grade.base.outcome is Outcome.FAIL
     if grade.outcome is not Outcome.FAIL or old:
         return status(grade, None, settled=True)
@@ -88,7 +126,11 @@ def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
 
 
 def report(
-    rows: Sequence[Row], paired: Sequence[Row | None], removed: tuple[str, ...], baseline: Baseline, now: datetime
+    rows: Sequence[Row],
+    paired: Sequence[Row | None],
+    removed: tuple[str, ...],
+    baseline: Baseline,
+    now: datetime,
 ) -> BaselineReport:
     """The run beside its base in figures; ``paired`` are the answers of the base for each row."""
     counted = [row for row in rows if row.grades]
@@ -134,7 +176,11 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     for row in baseline.answers:  # whether a case is not what its assertions come to, and nothing says that a function decided it
         outcomes = {grade.outcome for grade in row.grades if grade.counts}
         decided = row.threshold is not None or bool(row.reason)
-        odd += bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+        odd += (
+            bool(outcomes)
+            and not decided
+            and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+        )
     if odd:
         what = "contradicts its" if odd == 1 else "contradict their"
         yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"

@@ -10,7 +10,13 @@ from gradegate.structs import Struct, replace
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
 OPEN = ""  # failed once, and nobody needed to know whether it stands
-WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
+WORST = (
+    NEW_FAILURE,
+    UNDECIDED,
+    OPEN,
+    UNSTEADY,
+    PRE_EXISTING,
+)  # what a case is, of several grades that fail
 
 
 class Baseline(Struct, frozen=True):
@@ -31,7 +37,9 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
     if row.outcome is Outcome.ERROR:
         return UNDECIDED
     failing = {grade.status for grade in chosen if fails(row, grade)}
-    by_mean = row.outcome is Outcome.FAIL and (row.threshold is not None or not any(grade.outcome is Outcome.FAIL for grade in own))
+    by_mean = row.outcome is Outcome.FAIL and (
+        row.threshold is not None or not any(grade.outcome is Outcome.FAIL for grade in own)
+    )
     if by_mean and row.base is not Outcome.FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
         return NEW_FAILURE  # what fails may be old, and that the whole fails is new
     if failing:
@@ -69,5 +77,7 @@ def of_base(report: BaselineReport | None) -> str:
     if report is None:
         return ""
     aged = "" if report.age_days is None else f"{many(report.age_days, 'day')} old"
-    about = ", ".join(filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged)))
+    about = ", ".join(
+        filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged))
+    )
     return f" ({about})" if about else ""

@@ -41,7 +41,9 @@ class Verdict(Struct, frozen=True):
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: "Verdict | None" = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
-    broken: bool = False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
+    broken: bool = (
+        False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
+    )
 
 
 class Asserted(Held, Struct, frozen=True):
@@ -57,7 +59,9 @@ class Asserted(Held, Struct, frozen=True):
     is_set: bool = False
     origin: Origin = NOWHERE
     key: Annotated[bytes, "What the grade is called among those of its answer, in every run."] = b""
-    definition: Annotated[bytes, "SHA-256 of what is asked for: equal where two runs ask the same."] = b""
+    definition: Annotated[
+        bytes, "SHA-256 of what is asked for: equal where two runs ask the same."
+    ] = b""
 
 
 class Vote(Readable, frozen=True):
@@ -90,19 +94,41 @@ class Grade(Struct, frozen=True):
     inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False
     scale: Annotated[int, "People see the score times this."] = 1
     unread: Annotated[str, "The score as the grader wrote it, where that is not a number."] = ""
-    most: Annotated[bool, "The threshold is a limit from above on what was measured, not on the score."] = False
+    most: Annotated[
+        bool, "The threshold is a limit from above on what was measured, not on the score."
+    ] = False
     votes: Annotated[tuple[Vote, ...], "Every ask in order, if there was more than one."] = ()
-    confirmed: Annotated[bool | None, "Whether re-asks confirmed its failure; null if it was not re-asked."] = None
-    unconfirmed: Annotated[bool, "It failed once and could have been re-asked, but was not re-asked to the end."] = False
-    status: Annotated[str, "Its status against the base; empty without a base, and where it was not settled."] = ""
+    confirmed: Annotated[
+        bool | None, "Whether re-asks confirmed its failure; null if it was not re-asked."
+    ] = None
+    unconfirmed: Annotated[
+        bool, "It failed once and could have been re-asked, but was not re-asked to the end."
+    ] = False
+    status: Annotated[
+        str, "Its status against the base; empty without a base, and where it was not settled."
+    ] = ""
     base: Annotated[Counterpart | None, "null where the base has nothing to compare with."] = None
     undone: Annotated[bool, "An error because a budget or a signal ended the run before."] = False
-    unheard: Annotated[bool, "An error because no answer came: no connection, busy or down after all retries, or nothing in time."] = False
-    withheld: Annotated[bool, "An error because a model was not called, or its reply cannot be used."] = False
-    turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
-    model: Annotated[str, "The model that graded it first, as its reply names it; empty where it names none."] = ""
-    history: Annotated[account.PastVotes | None, "Earlier runs of the default branch; null where none of them counts."] = None
-    quarantine: Annotated[str, "The day until which it only advises, as the test is flaky; empty where it counts."] = ""
+    unheard: Annotated[
+        bool,
+        "An error because no answer came: no connection, busy or down after all retries, or nothing in time.",
+    ] = False
+    withheld: Annotated[
+        bool, "An error because a model was not called, or its reply cannot be used."
+    ] = False
+    turns: Annotated[
+        tuple[int, ...], "Of a conversation, from 1: those that the failure is about."
+    ] = ()
+    model: Annotated[
+        str, "The model that graded it first, as its reply names it; empty where it names none."
+    ] = ""
+    history: Annotated[
+        account.PastVotes | None,
+        "Earlier runs of the default branch; null where none of them counts.",
+    ] = None
+    quarantine: Annotated[
+        str, "The day until which it only advises, as the test is flaky; empty where it counts."
+    ] = ""
 
     @property
     def counts(self) -> bool:
@@ -134,34 +160,52 @@ class Row(Struct, frozen=True):
     usage: Usage = NO_USAGE  # the target's
     case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
     repeat: int = 0
-    turns: Annotated[tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."] = ()
-    metadata: Annotated[Mapping[str, Any], "What the provider returned with the answer: tool calls, finish reason."] = field(
-        default_factory=dict
-    )
+    turns: Annotated[
+        tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."
+    ] = ()
+    metadata: Annotated[
+        Mapping[str, Any], "What the provider returned with the answer: tool calls, finish reason."
+    ] = field(default_factory=dict)
     origin: Origin = NOWHERE
     key: Annotated[bytes, "What the answer is called in every run."] = b""
     definition: Annotated[bytes, "SHA-256 of what the case gives and asks for."] = b""
-    base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = None
+    base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = (
+        None
+    )
     hidden: Annotated[bool, "A secret is hidden in what was graded."] = False
-    undone: Annotated[bool, "There is no output because a budget or a signal ended the run before."] = False
-    withheld: Annotated[bool, "There is no output because the target was not called, or its reply cannot be used."] = False
-    took: Annotated[Took | None, "The first answer; null where the target was not asked for it in this run."] = None
+    undone: Annotated[
+        bool, "There is no output because a budget or a signal ended the run before."
+    ] = False
+    withheld: Annotated[
+        bool, "There is no output because the target was not called, or its reply cannot be used."
+    ] = False
+    took: Annotated[
+        Took | None, "The first answer; null where the target was not asked for it in this run."
+    ] = None
     base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
     needs: CaseRuns | None = None  # what the runs of its case are held to
-    run: Annotated[int, "The number of the run, from 1; 0 where the runs of the case are not counted together."] = 0
-    verdict: Annotated[Outcome | None, "The outcome of all runs of the case, in each of its rows."] = None
+    run: Annotated[
+        int, "The number of the run, from 1; 0 where the runs of the case are not counted together."
+    ] = 0
+    verdict: Annotated[
+        Outcome | None, "The outcome of all runs of the case, in each of its rows."
+    ] = None
     runs: Annotated[int, "The number of runs of the case."] = 0
     of: Annotated[int, "The most runs that it may have."] = 0
     passed: Annotated[int, "Runs that passed."] = 0
     needed: Annotated[int, "Runs that must pass."] = 0
-    base_runs: Annotated[int, "The runs of the case on the base; 0 where they were not counted together."] = 0
+    base_runs: Annotated[
+        int, "The runs of the case on the base; 0 where they were not counted together."
+    ] = 0
     base_passed: int = 0
 
     @property
     def ran(self) -> str:
         """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
-        there = f"; on the base {self.base_passed} of {self.base_runs} passed" if self.base_runs else ""
+        there = (
+            f"; on the base {self.base_passed} of {self.base_runs} passed" if self.base_runs else ""
+        )
         if self.verdict is Outcome.PASS:
             return f"passed {self.passed} of {runs}{there}"
         if self.verdict is Outcome.FAIL:
@@ -180,7 +224,9 @@ class Row(Struct, frozen=True):
         """What its graders saw, so that it can be graded again."""
         answer = Turn("assistant", self.output or "", metadata=self.metadata)
         turns = self.turns or (Turn("user", self.prompt), answer)
-        return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider)
+        return Transcript(
+            self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider
+        )
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
@@ -201,7 +247,9 @@ class RunResult(Struct, frozen=True):
     target_usage: Usage = NO_USAGE
     grader_usage: Usage = NO_USAGE
     interrupted: str = ""  # why the run stopped early, empty when it did not
-    incomplete: str = ""  # what is wrong with the parts of a run in shards: such a run is never green
+    incomplete: str = (
+        ""  # what is wrong with the parts of a run in shards: such a run is never green
+    )
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
     models: tuple[account.AskedModel, ...] = ()  # targets and graders
@@ -229,11 +277,17 @@ class Power(Struct, frozen=True, kw_only=True):
 
     cases: Annotated[int | None, "The number of cases or assertions that it counts."] = None
     failing_before: Annotated[int | None, "Those that fail in the baseline."] = None
-    slack: Annotated[int | None, "How many more may break before it blocks; below 0: it is missed already."] = None
-    unchanged: Annotated[float | None, "The chance that it blocks a pull request that changes nothing."] = None
+    slack: Annotated[
+        int | None, "How many more may break before it blocks; below 0: it is missed already."
+    ] = None
+    unchanged: Annotated[
+        float | None, "The chance that it blocks a pull request that changes nothing."
+    ] = None
     one_broken: Annotated[float | None, "The chance that it blocks where 1 case is broken."] = None
     three_broken: float | None = None
-    five_points: Annotated[float | None, "The chance that it blocks where 5 % of the cases are broken."] = None
+    five_points: Annotated[
+        float | None, "The chance that it blocks where 5 % of the cases are broken."
+    ] = None
 
     @property
     def drop(self) -> int:
@@ -255,17 +309,29 @@ class RuleResult(Power, frozen=True):
     errored: int = 0
     pass_rate: Annotated[float | None, "From 0 to 1; null when nothing was graded."] = None
     score: float | None = None
-    low: Annotated[float | None, "The interval of the pass rate, where the rule asks for one."] = None
+    low: Annotated[float | None, "The interval of the pass rate, where the rule asks for one."] = (
+        None
+    )
     high: float | None = None
-    base_rate: Annotated[float | None, "The pass rate on the base of what both have; null without a base."] = None
+    base_rate: Annotated[
+        float | None, "The pass rate on the base of what both have; null without a base."
+    ] = None
     new_failures: Annotated[int | None, "Cases that fail here and not on the base."] = None
     worse: Annotated[int | None, "Cases that passed on the base and fail here."] = None
     better: Annotated[int | None, "Cases that failed on the base and pass here."] = None
-    p: Annotated[float | None, "The chance of this many worse cases if worse and better were equally likely."] = None
-    cost: Annotated[Increase | None, "An answer in US dollars, if the rule limits it against the base."] = None
+    p: Annotated[
+        float | None, "The chance of this many worse cases if worse and better were equally likely."
+    ] = None
+    cost: Annotated[
+        Increase | None, "An answer in US dollars, if the rule limits it against the base."
+    ] = None
     latency: Annotated[Increase | None, "An answer in seconds."] = None
-    within_noise: Annotated[bool, "Met, since noise may explain that cost or latency are above the limit."] = False
-    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
+    within_noise: Annotated[
+        bool, "Met, since noise may explain that cost or latency are above the limit."
+    ] = False
+    bears: bool = (
+        False  # met even if each answer on which the grader contradicts itself is a new failure
+    )
 
 
 def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
@@ -277,13 +343,22 @@ def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
 
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
-    looks = row.suite == rule.suite and rule.judges and not grade.inner and not (rule.blocking and grade.quarantine)
+    looks = (
+        row.suite == rule.suite
+        and rule.judges
+        and not grade.inner
+        and not (rule.blocking and grade.quarantine)
+    )
     return looks and selects(rule, grade.assertion, row.provider, row.description)
 
 
 def counted(rule: Rule, row: Row) -> bool:
     """Whether a rule for every case counts a case of its suite."""
-    return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
+    return (
+        row.suite == rule.suite
+        and bool(row.grades or row.error)
+        and (row.counts or not rule.blocking)
+    )
 
 
 class Counts(Struct, frozen=True):
@@ -316,7 +391,9 @@ class Decision(Struct, frozen=True):
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: account.GateChanges = account.NO_CHANGES  # what the pull request does to its own gate
-    blocking: frozenset[int] = frozenset()  # places among the rows of the run: their failures are why it is blocked
+    blocking: frozenset[int] = (
+        frozenset()
+    )  # places among the rows of the run: their failures are why it is blocked
 
 
 def unconfirmed(row: Row) -> bool:
@@ -326,7 +403,11 @@ def unconfirmed(row: Row) -> bool:
         return False
     if row.outcome is Outcome.FAIL:
         return bool(open_in_case(row, open_))
-    failing = [place for place, grade in enumerate(row.grades) if grade.counts and grade.outcome is Outcome.FAIL]
+    failing = [
+        place
+        for place, grade in enumerate(row.grades)
+        if grade.counts and grade.outcome is Outcome.FAIL
+    ]
     return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
 
 
@@ -358,7 +439,11 @@ def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]
         return []
     if not grade.assertion.is_set:
         return [position] if position in open_ else []
-    failing = [place for place in members(grades, position) if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts]
+    failing = [
+        place
+        for place in members(grades, position)
+        if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts
+    ]
     found = [place for place in failing if place in open_]
     return found if grade.threshold is not None or len(found) == len(failing) else []
 
@@ -373,7 +458,11 @@ def members(grades: Sequence[Grade], position: int) -> range:
 
 def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
     """The grades that the one at a position is made of: the members of a set, else itself."""
-    return [grades[place] for place in members(grades, position)] if grades[position].assertion.is_set else [grades[position]]
+    return (
+        [grades[place] for place in members(grades, position)]
+        if grades[position].assertion.is_set
+        else [grades[position]]
+    )
 
 
 def chief(grades: Sequence[Grade], position: int) -> int:

@@ -21,13 +21,20 @@ from gradegate.structs import names
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
-Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]  # the name of an attribute, how its key is got, what is made of that
+Reader = tuple[
+    str, Callable[[Any], Any], Callable[[Any], Any]
+]  # the name of an attribute, how its key is got, what is made of that
 SELF = ""
 # Of a key, by that of its field; ``keys_of`` adds the shapes.
-_TYPES: dict[Any, Any] = {Outcome: Literal["pass", "fail", "error"], bytes: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]}
+_TYPES: dict[Any, Any] = {
+    Outcome: Literal["pass", "fail", "error"],
+    bytes: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")],
+}
 _WRITE: dict[type, Callable[[Any], Any]] = {}  # what makes an object of a value, by shape
 _UNIONS = (Union, types.UnionType)
-_LARGE = 10**300  # longer integers are not numbers to most readers, and Python refuses to print very long ones
+_LARGE = (
+    10**300
+)  # longer integers are not numbers to most readers, and Python refuses to print very long ones
 
 
 def plain(value: Any, depth: int = 40) -> Any:
@@ -49,7 +56,11 @@ def plain(value: Any, depth: int = 40) -> Any:
     if isinstance(value, Iterable):
         return [plain(item, depth - 1) for item in value]
     fields = names(value)
-    return {name: plain(getattr(value, name), depth - 1) for name in fields} if fields else encodable(str(value))
+    return (
+        {name: plain(getattr(value, name), depth - 1) for name in fields}
+        if fields
+        else encodable(str(value))
+    )
 
 
 def finite(number: float | None) -> float | None:
@@ -82,10 +93,20 @@ class Part:
 @cache
 def model_of(shape: type[Part]) -> Any:
     """The model of pydantic's that reads such an object."""
-    given = {key: vars(kind).get(key, ...) for kind in reversed(shape.__mro__) for key in vars(kind).get("__annotations__", ())}
+    given = {
+        key: vars(kind).get(key, ...)
+        for kind in reversed(shape.__mro__)
+        for key in vars(kind).get("__annotations__", ())
+    }
     keys: dict[str, Any] = {key: (hint, given[key]) for key, hint in _hints(shape).items()}
     config = ConfigDict(frozen=True, allow_inf_nan=False)
-    return create_model(shape.__name__, __config__=config, __doc__=shape.__doc__, __module__=shape.__module__, **keys)
+    return create_model(
+        shape.__name__,
+        __config__=config,
+        __doc__=shape.__doc__,
+        __module__=shape.__module__,
+        **keys,
+    )
 
 
 def _hints(shape: type) -> dict[str, Any]:
@@ -94,7 +115,9 @@ def _hints(shape: type) -> dict[str, Any]:
     return {key: hints[key] for key in getattr(shape, "model_fields", hints)}
 
 
-def keys_of(kind: type, inside: str = "", later: str = "", without: str = "", *, alike: bool = False) -> Callable[[type[P]], type[P]]:
+def keys_of(
+    kind: type, inside: str = "", later: str = "", without: str = "", *, alike: bool = False
+) -> Callable[[type[P]], type[P]]:
     """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
 
     A field has no key of its name where a key of the shape holds it already, or where it is among those ``without`` one.
@@ -104,20 +127,38 @@ def keys_of(kind: type, inside: str = "", later: str = "", without: str = "", *,
 
     def complete(shape: type[P]) -> type[P]:
         own = _hints(shape)
-        passed = {*without.split(), *own, inside}.union(filter(None, (_at(key, hint).path for key, hint in own.items())))
-        for part, before in ((kind, ""), *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ())):
+        passed = {*without.split(), *own, inside}.union(
+            filter(None, (_at(key, hint).path for key, hint in own.items()))
+        )
+        for part, before in (
+            (kind, ""),
+            *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ()),
+        ):
             hints = get_type_hints(part, include_extras=True)
             for field in structs.fields(part):
                 if passed.isdisjoint((field.name, before + field.name)):
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
-                    default = ... if field.name not in later.split() else {} if field.default is NODEFAULT else field.default
-                    made, written = _key_type(hint), bytes.hex if hint is bytes or bytes in get_args(hint) else None
+                    default = (
+                        ...
+                        if field.name not in later.split()
+                        else {}
+                        if field.default is NODEFAULT
+                        else field.default
+                    )
+                    made, written = (
+                        _key_type(hint),
+                        bytes.hex if hint is bytes or bytes in get_args(hint) else None,
+                    )
                     at = At(before + field.name, written)
-                    shape.__annotations__[field.name] = Annotated[made, at] if before or written else made  # few: it is slow
+                    shape.__annotations__[field.name] = (
+                        Annotated[made, at] if before or written else made
+                    )  # few: it is slow
                     setattr(shape, field.name, Field(default, description=about))
         _TYPES[kind] = shape
-        _WRITE[shape] = lru_cache(maxsize=256)(partial(line, shape)) if alike else partial(line, shape)
+        _WRITE[shape] = (
+            lru_cache(maxsize=256)(partial(line, shape)) if alike else partial(line, shape)
+        )
         return shape
 
     return complete
@@ -135,7 +176,11 @@ def _key_type(hint: Any) -> Any:
 
 
 def _at(key: str, hint: Any) -> At:
-    found = [extra for extra in get_args(hint)[1:] if isinstance(extra, At)] if get_origin(hint) is Annotated else []
+    found = (
+        [extra for extra in get_args(hint)[1:] if isinstance(extra, At)]
+        if get_origin(hint) is Annotated
+        else []
+    )
     return found[0] if found else At(key)
 
 
@@ -150,13 +195,21 @@ def line(shape: type, value: Any, **given: Any) -> dict[str, Any]:
 
 
 @cache
-def _writers(shape: type) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
+def _writers(
+    shape: type,
+) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
     """The keys of a shape, what gets all that they hold at once, and what is made of some: of that, or of the whole value."""
     hints = _hints(shape)
     places = {key: at for key, hint in hints.items() if (at := _at(key, hint)).path is not None}
     writes = [(key, at.write or _dump(hints[key]), not at.path) for key, at in places.items()]
-    get = attrgetter(*(at.path or "__class__" for at in places.values()), "__class__")  # of several names it gives a tuple
-    return places, get, [(key, write or _getter(SELF), whole) for key, write, whole in writes if write or whole]
+    get = attrgetter(
+        *(at.path or "__class__" for at in places.values()), "__class__"
+    )  # of several names it gives a tuple
+    return (
+        places,
+        get,
+        [(key, write or _getter(SELF), whole) for key, write, whole in writes if write or whole],
+    )
 
 
 def _getter(path: str) -> Callable[[Any], Any]:
@@ -167,7 +220,11 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
     """How a value is written where that type is expected, None for what JSON takes as it is."""
     if get_origin(hint) is Annotated:
         return _dump(get_args(hint)[0])
-    kind = next(kind for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint]) if kind is not types.NoneType)
+    kind = next(
+        kind
+        for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint])
+        if kind is not types.NoneType
+    )
     if isinstance(kind, type) and issubclass(kind, Part | BaseModel):
         write = _WRITE.get(kind) or partial(line, kind)
         return lambda value: None if value is None else write(value)
@@ -175,7 +232,11 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
         return lambda values: [item(value) for value in values]
     if get_origin(kind) is dict:
         return plain
-    return (lambda number: (number if math.isfinite(number) else 0.0) or 0.0) if hint is float else None
+    return (
+        (lambda number: (number if math.isfinite(number) else 0.0) or 0.0)
+        if hint is float
+        else None
+    )
 
 
 _TO_JSON = json.Encoder(enc_hook=str)  # a text of another kind, such as one that is no template
@@ -222,13 +283,21 @@ def _leaves(shape: type, above: str) -> Iterator[tuple[str, tuple[Callable[[Any]
             yield from _leaves(get_args(hint)[0], f"{above}{key}.")
 
 
-def _fields_read(kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str) -> Iterator[Reader]:
+def _fields_read(
+    kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str
+) -> Iterator[Reader]:
     hints = get_type_hints(kind)
     for name in names(kind):
         if at := leaves.get(above + name):
             yield name, at[0], at[1].read or _load(hints[name])
         elif any(path.startswith(f"{above}{name}.") for path in leaves):
-            yield name, _getter(SELF), partial(_made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}.")))
+            yield (
+                name,
+                _getter(SELF),
+                partial(
+                    _made, hints[name], tuple(_fields_read(hints[name], leaves, f"{above}{name}."))
+                ),
+            )
 
 
 def _made(kind: Any, readers: Iterable[Reader], said: BaseModel | Part) -> Any:

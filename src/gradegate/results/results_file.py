@@ -26,7 +26,10 @@ from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
 from gradegate.structs import replace
 
 Shared = AfterValidator(intern)  # most runs of most grades say the same
-_HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
+_HEAD_END, _LAST = (
+    b'"cases":[',
+    b"]}",
+)  # how the first line of results.json ends, and what the last one is
 
 
 def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
@@ -48,7 +51,9 @@ def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
         cure = "write it with `gradegate run -o results.json`"
         if e.errors(include_url=False)[0]["loc"] == ("version",):
             cure = f"read it with the gradegate that wrote it, or {cure}"
-        raise ConfigError.at(f"not a results.json of this version: {first_wrong(e)}", Origin(name), cure) from e
+        raise ConfigError.at(
+            f"not a results.json of this version: {first_wrong(e)}", Origin(name), cure
+        ) from e
     blocking = frozenset(place for place, line in enumerate(results.cases) if line.blocks)
     return replace(value(Decision, results), blocking=blocking), results.links
 
@@ -71,7 +76,9 @@ def read_baseline(path: Path) -> Baseline:
             if start.rstrip().endswith(_HEAD_END):
                 return _baseline(model_of(_Base).model_validate_json(start + _LAST), _lines(file))
             if os.fstat(file.fileno()).st_size > MAX_FILE:
-                raise UnusableError(f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it")
+                raise UnusableError(
+                    f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it"
+                )
             head = model_of(_Base).model_validate_json(start + file.read(MAX_FILE))
             return _baseline(head, head.cases)
     except ValidationError as e:
@@ -90,8 +97,14 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
     rows = []
     for row in (value(Row, case) for case in islice(cases, MAX_ANSWERS + 1)):
         # What nothing of another run is compared with would fill the memory, of a large file.
-        grades = tuple(replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
-        rows.append(replace(row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars))
+        grades = tuple(
+            replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades
+        )
+        rows.append(
+            replace(
+                row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars
+            )
+        )
     if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = value(Made, head.made)
@@ -101,7 +114,9 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
     answers = tuple(row for case in runs_of(rows) for row in together(case))
     models = tuple(model.name for model in head.asked)
-    return Baseline(answers, made.commit, made.started, models, head.confirm.mode if head.confirm else "")
+    return Baseline(
+        answers, made.commit, made.started, models, head.confirm.mode if head.confirm else ""
+    )
 
 
 class _Run(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=True):
@@ -133,13 +148,27 @@ def read_history(path: Path) -> Records:
                 line = _Line.model_validate_json(content)
                 if line.grade in found:
                     raise UnusableError(f"line {number} has a grade that is there already")
-                found[line.grade] = GradeRecord(line.name, tuple(PastRun(**dict(run)) for run in line.runs))
+                found[line.grade] = GradeRecord(
+                    line.name, tuple(PastRun(**dict(run)) for run in line.runs)
+                )
     except ValidationError as e:
-        raise UnusableError(f"it is not a history of this version: line {number}: {first_wrong(e)}") from e
+        raise UnusableError(
+            f"it is not a history of this version: line {number}: {first_wrong(e)}"
+        ) from e
     return found
 
 
 def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:
     """The lines of a file."""
     for grade, record in records.items():
-        yield written({"v": VERSION, "grade": grade, "name": record.name, "runs": list(map(asdict, record.runs))}) + "\n"
+        yield (
+            written(
+                {
+                    "v": VERSION,
+                    "grade": grade,
+                    "name": record.name,
+                    "runs": list(map(asdict, record.runs)),
+                }
+            )
+            + "\n"
+        )

@@ -71,12 +71,21 @@ class Counted(Part):
 class Spent(Part):
     """What calls of one kind took."""
 
-    cost_usd: Annotated[float | None, At("known_cost")] = key("null when the price of any call is unknown.")
-    known_usd: Annotated[float, At("cost")] = key("Of the calls whose price is known.")
-    saved_usd: Annotated[float, At("saved")] = key("What those would have cost, as far as it is known.", 0.0)
-    readings: Annotated[Readings | None, At("readings", lambda it: None if it == NO_READINGS else it, lambda said: said or NO_READINGS)] = (
-        key("null where no reply of a grader was read.", None)
+    cost_usd: Annotated[float | None, At("known_cost")] = key(
+        "null when the price of any call is unknown."
     )
+    known_usd: Annotated[float, At("cost")] = key("Of the calls whose price is known.")
+    saved_usd: Annotated[float, At("saved")] = key(
+        "What those would have cost, as far as it is known.", 0.0
+    )
+    readings: Annotated[
+        Readings | None,
+        At(
+            "readings",
+            lambda it: None if it == NO_READINGS else it,
+            lambda said: said or NO_READINGS,
+        ),
+    ] = key("null where no reply of a grader was read.", None)
 
 
 @keys_of(Grade, "assertion", later=_OF_GRADES)
@@ -85,11 +94,15 @@ class GradeLine(Part):
 
     assertion: Annotated[str, At("assertion.type")]
     expected: Annotated[Any, At("assertion.value", plain)] = None
-    set: Annotated[bool, At("assertion.is_set")] = key("Of an assert-set; the grades of its members follow.")
+    set: Annotated[bool, At("assertion.is_set")] = key(
+        "Of an assert-set; the grades of its members follow."
+    )
     weight: Annotated[float | None, At("assertion.weight", finite, lambda weight: weight or 0.0)]
     source: Annotated[SourceLine | None, At("assertion.origin", source_of)]
     scale: Scale = key("People see the score times this.")
-    status: Status = key("Its status against the base; empty without a base, and where it was not settled.", "")
+    status: Status = key(
+        "Its status against the base; empty without a base, and where it was not settled.", ""
+    )
 
 
 class ImageLine(Part):
@@ -100,7 +113,9 @@ class ImageLine(Part):
 
 _DOCUMENTS = At(
     "retrieval_context",
-    lambda texts: [{"image": encodable(text)} if isinstance(text, Image) else encodable(text) for text in texts],
+    lambda texts: [
+        {"image": encodable(text)} if isinstance(text, Image) else encodable(text) for text in texts
+    ],
     lambda said: tuple(text if isinstance(text, str) else Image(text.image) for text in said),
 )
 
@@ -133,7 +148,9 @@ class Summary(Counted):
     failed: Annotated[Count, At("grades.failed")]
     errored: Annotated[Count, At("grades.errored")]
     pass_rate: Annotated[float | None, At("grades.pass_rate")] = Share
-    cost_usd: Annotated[float | None, At("run.usage.known_cost")] = key("Target and grader together; null when any price is unknown.")
+    cost_usd: Annotated[float | None, At("run.usage.known_cost")] = key(
+        "Target and grader together; null when any price is unknown."
+    )
     tokens: Annotated[int, At("run.usage.tokens")]
     seconds: Annotated[float, At("run.seconds")]
     cases: Counted
@@ -144,7 +161,9 @@ class Summary(Counted):
 _SELECT = At(
     "rule.select",
     lambda select: {name: encodable(text) for name, text in asdict(select).items() if text},
-    lambda said: Select(**{name: said[name] for name in names(Select) if name in said}),  # what this version knows
+    lambda said: Select(
+        **{name: said[name] for name in names(Select) if name in said}
+    ),  # what this version knows
 )
 
 
@@ -155,7 +174,9 @@ class RuleLine(Part):
     passed: Count
     failed: Count
     errored: Count
-    select: Annotated[dict[str, str], _SELECT] = key("Patterns of the grades that it looks at; absent ones take everything.")
+    select: Annotated[dict[str, str], _SELECT] = key(
+        "Patterns of the grades that it looks at; absent ones take everything."
+    )
     scale: Annotated[Scale, At("rule.scale")] = key("People see scores times this.")
     source: Annotated[SourceLine | None, At("rule.origin", source_of)] = None
 
@@ -172,14 +193,19 @@ class ChangeLine(Part):
 
     kind: Literal["removed", "weaker", "changed"]
     text: str
-    file: Annotated[str, At("origin", lambda it: encodable(it.file) if it else "", into=None)] = key("Empty where it is about no file.")
-    line: Annotated[int, At("origin", lambda it: it.line if it else 0, into=None)] = key("0 means the file as a whole.")
+    file: Annotated[str, At("origin", lambda it: encodable(it.file) if it else "", into=None)] = (
+        key("Empty where it is about no file.")
+    )
+    line: Annotated[int, At("origin", lambda it: it.line if it else 0, into=None)] = key(
+        "0 means the file as a whole."
+    )
 
 
 def _read_changes(said: list[ChangeLine]) -> tuple[account.GateChange, ...]:
     places = (Origin(change.file, change.line) if change.file else None for change in said)
     return tuple(
-        account.GateChange(account.ChangeKind(change.kind), change.text, place) for change, place in zip(said, places, strict=True)
+        account.GateChange(account.ChangeKind(change.kind), change.text, place)
+        for change, place in zip(said, places, strict=True)
     )
 
 
@@ -187,7 +213,10 @@ def _read_changes(said: list[ChangeLine]) -> tuple[account.GateChange, ...]:
 class MadeLine(Part):
     """How the results came about."""
 
-    digest: str = key("Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.", "")
+    digest: str = key(
+        "Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.",
+        "",
+    )
 
 
 class BudgetLine(Part):
@@ -196,12 +225,16 @@ class BudgetLine(Part):
     calls: Annotated[int, At("budget.calls", into="calls")] = key(
         "Requests that were sent to models, each try of a call that failed among them."
     )
-    usd: Annotated[float, At("budget.usd", into="usd")] = key("Of the replies whose price is known.")
+    usd: Annotated[float, At("budget.usd", into="usd")] = key(
+        "Of the replies whose price is known."
+    )
     seconds: float
     max_calls: Annotated[int | None, At("budget.limits.calls", into="limits.calls")] = None
     max_usd: Annotated[float | None, At("budget.limits.usd", into="limits.usd")] = None
     max_seconds: Annotated[float | None, At("budget.limits.seconds", into="limits.seconds")] = None
-    used_up: Annotated[str, At("budget.used_up", into="used_up")] = key("The limit that was reached; empty where none was.")
+    used_up: Annotated[str, At("budget.used_up", into="used_up")] = key(
+        "The limit that was reached; empty where none was."
+    )
     saved_calls: Annotated[int, At("usage.cached")] = key("Replies that came from the cache.")
     saved_usd: Annotated[float, At("usage.saved")]
 
@@ -209,11 +242,18 @@ class BudgetLine(Part):
 class CacheLine(Part):
     """What came from the cache of replies."""
 
-    answers: Annotated[int, At("looked_up")] = key("Replies of targets and graders that were looked for.")
+    answers: Annotated[int, At("looked_up")] = key(
+        "Replies of targets and graders that were looked for."
+    )
     from_cache: Annotated[int, At("hits")]
     oldest_days: Annotated[
         float | None,
-        At(SELF, lambda cache: round(cache.oldest / DAY, 2) if cache.hits else None, lambda days: (days or 0.0) * DAY, "oldest"),
+        At(
+            SELF,
+            lambda cache: round(cache.oldest / DAY, 2) if cache.hits else None,
+            lambda days: (days or 0.0) * DAY,
+            "oldest",
+        ),
     ] = key("null where nothing came from it.")
     saved_usd: float
 
@@ -228,7 +268,15 @@ class RunsLine(Part):
 
 def _runs(rows: Iterable[Row]) -> dict[str, int] | None:
     cases = [case for case in runs_of(rows) if case[0].verdict]
-    return {"cases": len(cases), "made": sum(map(len, cases)), "most": sum(case[0].of for case in cases)} if cases else None
+    return (
+        {
+            "cases": len(cases),
+            "made": sum(map(len, cases)),
+            "most": sum(case[0].of for case in cases),
+        }
+        if cases
+        else None
+    )
 
 
 class Head(Part):
@@ -236,38 +284,77 @@ class Head(Part):
 
     version: Annotated[Version, At(None)]
     made: Annotated[MadeLine, At("run.made")]
-    commit: Annotated[str, At("run.made.commit", into=None)] = key("What was checked out; empty where that is not known.", "")
+    commit: Annotated[str, At("run.made.commit", into=None)] = key(
+        "What was checked out; empty where that is not known.", ""
+    )
     outcome: Literal["pass", "advisory", "blocked", "inconclusive", "not-run"]
     reason: str
     summary: Annotated[Summary, At(SELF)]
     rules: list[RuleLine]
-    notes: Annotated[list[NoteLine], At("run.notes", lambda notes: [line(NoteLine, note) for note in dict.fromkeys(notes)])]
-    interrupted: Annotated[str, At("run.interrupted")] = key("Why the run stopped early; empty when it did not.")
-    incomplete: Annotated[str, At("run.incomplete")] = key("What is wrong with the parts of a run in shards; empty otherwise.", "")
-    models: Annotated[list[str], At("run.models", lambda models: [encodable(str(model)) for model in models], into=None)]
-    asked: Annotated[list[account.AskedModel], At("run.models")] = key("The models, each in its parts.")
-    keys: Annotated[list[account.KeyUse], At("run.keys")] = key("What left the environment, and where it went.", [])
-    hidden: Annotated[list[str], At("run.hidden")] = key("The variables with values that no report shows.", [])
+    notes: Annotated[
+        list[NoteLine],
+        At("run.notes", lambda notes: [line(NoteLine, note) for note in dict.fromkeys(notes)]),
+    ]
+    interrupted: Annotated[str, At("run.interrupted")] = key(
+        "Why the run stopped early; empty when it did not."
+    )
+    incomplete: Annotated[str, At("run.incomplete")] = key(
+        "What is wrong with the parts of a run in shards; empty otherwise.", ""
+    )
+    models: Annotated[
+        list[str],
+        At("run.models", lambda models: [encodable(str(model)) for model in models], into=None),
+    ]
+    asked: Annotated[list[account.AskedModel], At("run.models")] = key(
+        "The models, each in its parts."
+    )
+    keys: Annotated[list[account.KeyUse], At("run.keys")] = key(
+        "What left the environment, and where it went.", []
+    )
+    hidden: Annotated[list[str], At("run.hidden")] = key(
+        "The variables with values that no report shows.", []
+    )
     setup: bool = key("Inconclusive because of a wrong key or model.")
     gate_changes: Annotated[list[ChangeLine], At("changes.found", read=_read_changes)] = key(
         "What the pull request does to its own gate, where there is a base to compare with.", []
     )
-    gate_approved: Annotated[str, At("changes.approved")] = key("By what and whom the changes of the gate were approved.", "")
-    budget: Annotated[BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, into="run.budget")] = None
+    gate_approved: Annotated[str, At("changes.approved")] = key(
+        "By what and whom the changes of the gate were approved.", ""
+    )
+    budget: Annotated[
+        BudgetLine | None,
+        At("run", lambda run: line(BudgetLine, run) if run.budget else None, into="run.budget"),
+    ] = None
     cache: Annotated[CacheLine | None, At("run.cache")] = key("null where the run had none.", None)
-    runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key("null where no case has runs.", None)
-    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key("What the re-asks of failures found.", None)
-    baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key("null where there is nothing to compare with.", None)
-    history: Annotated[account.HistoryReport | None, At("run.history")] = key("null where the run had none.", None)
+    runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key(
+        "null where no case has runs.", None
+    )
+    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key(
+        "What the re-asks of failures found.", None
+    )
+    baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key(
+        "null where there is nothing to compare with.", None
+    )
+    history: Annotated[account.HistoryReport | None, At("run.history")] = key(
+        "null where the run had none.", None
+    )
     sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(
         "What graders say of labelled outputs; null where none were asked.", None
     )
-    derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key("Of each provider and prompt, in order.", [])
-    links: Annotated[dict[str, str], At(None)] = key("On GitHub: server, repository, commit and run.", {})
-    about: Annotated[dict[str, dict[str, Any]], At("run.about")] = key("What a dialect keeps of a config, by its file.")
+    derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key(
+        "Of each provider and prompt, in order.", []
+    )
+    links: Annotated[dict[str, str], At(None)] = key(
+        "On GitHub: server, repository, commit and run.", {}
+    )
+    about: Annotated[dict[str, dict[str, Any]], At("run.about")] = key(
+        "What a dialect keeps of a config, by its file."
+    )
 
 
 class Results(Head):
     """One run of gradegate."""
 
-    cases: Annotated[list[CaseLine], At("run.rows", read=lambda cases: tuple(value(Row, case) for case in cases))]
+    cases: Annotated[
+        list[CaseLine], At("run.rows", read=lambda cases: tuple(value(Row, case) for case in cases))
+    ]

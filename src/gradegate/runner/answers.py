@@ -6,7 +6,19 @@ from contextlib import suppress
 from typing import Any
 
 from gradegate.assertions.metrics.tool_calls import ENDED, UNKNOWN
-from gradegate.core.conversation import CONVERSATION, IS_DATA, NO_USAGE, RAW, Message, Reply, Request, Transcript, Turn, Usage, told
+from gradegate.core.conversation import (
+    CONVERSATION,
+    IS_DATA,
+    NO_USAGE,
+    RAW,
+    Message,
+    Reply,
+    Request,
+    Transcript,
+    Turn,
+    Usage,
+    told,
+)
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
@@ -19,7 +31,13 @@ from gradegate.runner import transforms
 from gradegate.structs import Struct, replace
 from gradegate.templating import chat_prompt as chat
 
-_OWN = ("finish_reason", "refused", CALLS, UNTOLD, RAW)  # names with a meaning here, which no answer gives a value
+_OWN = (
+    "finish_reason",
+    "refused",
+    CALLS,
+    UNTOLD,
+    RAW,
+)  # names with a meaning here, which no answer gives a value
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 
@@ -27,7 +45,10 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
     answer = job.given[repeat] if job.given else None
     if answer is None:
-        raise ProviderError(f"the recorded answers of {job.target.name} contain no answer for this case", Trouble.MALFORMED)
+        raise ProviderError(
+            f"the recorded answers of {job.target.name} contain no answer for this case",
+            Trouble.MALFORMED,
+        )
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     asked = job.case.turns or (Turn("user", text),)
@@ -38,20 +59,40 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     for turn in turns[:-1]:
         if turn.role == "assistant":
             transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
-    documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
+    documents = (
+        {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
+    )
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
     end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
     # The calls of the whole answer, and why these may not be all of them.
-    called, silent = [*calls(spoken)], answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
-    untold = answer.untold or early or (UNKNOWN if silent else "") or (ENDED if end == "tool_calls" and not called else "")
-    own_calls = {**({UNTOLD: untold} if untold else {}), **({CALLS: called} if called or not silent else {})}
-    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls})
+    called, silent = (
+        [*calls(spoken)],
+        answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken),
+    )
+    untold = (
+        answer.untold
+        or early
+        or (UNKNOWN if silent else "")
+        or (ENDED if end == "tool_calls" and not called else "")
+    )
+    own_calls = {
+        **({UNTOLD: untold} if untold else {}),
+        **({CALLS: called} if called or not silent else {}),
+    }
+    reply = Reply(
+        turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls}
+    )
     transforms.check(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
-    last = replace(turns[-1], metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})))
+    last = replace(
+        turns[-1],
+        metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
+    )
     question = job.case.turns[-1].content if job.case.turns else text
-    return Transcript(question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE)
+    return Transcript(
+        question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE
+    )
 
 
 def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Iterator[Turn]:
@@ -70,7 +111,9 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
     text = last.content or alone if answer.output is None else answer.output
     if own is None and not ends and (consists := written(text)):
         last = replace(last, metadata={**last.metadata, CALLS: consists})
-    yield replace(last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context)
+    yield replace(
+        last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context
+    )
 
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
@@ -84,7 +127,11 @@ class Memory(Struct):
 
     def known(self, job: Job) -> Mapping[str, str] | None:
         """The stored answers that a job uses, as far as they are there; None where it uses none."""
-        return {name: self.stored[name] for name in job.recall.names if name in self.stored} if job.recall else None
+        return (
+            {name: self.stored[name] for name in job.recall.names if name in self.stored}
+            if job.recall
+            else None
+        )
 
     def recalled(self, job: Job) -> Job:
         """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
@@ -92,8 +139,16 @@ class Memory(Struct):
         self.stored.pop(job.stores, None)
         if job.recall is None:
             return job
-        filled = job.recall.fill(known)  # as it was planned: what was put to the job since stays with it
-        return replace(job, text=filled.text, vars=filled.vars, assertions=filled.assertions, render=filled.render)
+        filled = job.recall.fill(
+            known
+        )  # as it was planned: what was put to the job since stays with it
+        return replace(
+            job,
+            text=filled.text,
+            vars=filled.vars,
+            assertions=filled.assertions,
+            render=filled.render,
+        )
 
 
 def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -111,7 +166,9 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
 def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
-    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)  # what a conversation goes on with
+    answered = _answered(
+        job, memory.told.setdefault(job.conversation, []), repeat
+    )  # what a conversation goes on with
     said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
     if job.stores:
         memory.stored[job.stores] = said.output
@@ -121,7 +178,11 @@ def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
 def _answered(job: Job, history: History, repeat: int) -> Transcript:
     """The answer as the target gave it."""
     if job.case.turns and job.given is None:
-        return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
+        return (
+            Transcript(_asked(job.case.turns), job.case.turns, job.vars)
+            if job.case.recorded
+            else _held(job)
+        )
     if job.render is None:  # a conversation that the config tells comes before the answer
         single = _single(job, job.text, repeat)
         before = told(job.vars.get(CONVERSATION) or ())
@@ -129,13 +190,30 @@ def _answered(job: Job, history: History, repeat: int) -> Transcript:
     text = job.render(history)
     if chat.broken(text):
         cure = "write {{ item.output | dump }} without quotes around it"
-        raise ConfigError.at("the prompt is not valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
+        raise ConfigError.at(
+            "the prompt is not valid JSON once `_conversation` is filled in",
+            job.prompt.origin,
+            cure,
+        )
     said = _single(job, text, repeat)
     messages = chat.parse(text)
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
-    history.append({"prompt": prompt, "input": (messages and messages[-1].content) or text, "output": said.output})
+    history.append(
+        {
+            "prompt": prompt,
+            "input": (messages and messages[-1].content) or text,
+            "output": said.output,
+        }
+    )
     turns = (*told(history[:-1]), *said.turns)
-    return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata, said.spent)
+    return Transcript(
+        text,
+        turns,
+        {**job.vars, CONVERSATION: list(history)},
+        said.usage,
+        said.metadata,
+        said.spent,
+    )
 
 
 def _single(job: Job, text: str, repeat: int) -> Transcript:
@@ -177,14 +255,18 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
 def _is_empty(message: Message) -> bool:
     """Whether it says nothing at all."""
     written = message.written
-    more = written is not None and (not isinstance(written.get("content"), str) or written.get("tool_calls"))
+    more = written is not None and (
+        not isinstance(written.get("content"), str) or written.get("tool_calls")
+    )
     return not (message.content.strip() or message.images or more)
 
 
 def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
-    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)]
+    lead = [
+        it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
+    ]
     turns: list[Turn] = []
     usage = spent = NO_USAGE
     metadata: Mapping[str, Any] = {}

@@ -27,7 +27,9 @@ from gradegate.templating.formulas import CONSTANTS, COUNT, Working, working
 from gradegate.templating.script import ScriptError
 
 
-def derived(specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]) -> Iterator[DerivedMetric]:
+def derived(
+    specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]
+) -> Iterator[DerivedMetric]:
     """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.
 
     Each sees those before it; what one cannot be over is left out for all of them.
@@ -42,7 +44,9 @@ def derived(specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]) -> 
         # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
         sums: dict[str, float] = {}
         for name, score, weight in (named for row in known for named in named_scores(row.grades)):
-            sums[name] = sums.get(name, 0.0) + score * (weight or 1.0)  # weight 0: it is there to be counted, and not to decide
+            sums[name] = sums.get(name, 0.0) + score * (
+                weight or 1.0
+            )  # weight 0: it is there to be counted, and not to decide
         sums[COUNT] = len(known)
         step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
         for name, way in ways.items():
@@ -51,24 +55,35 @@ def derived(specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]) -> 
                 value = way.value(sums, step) if known else None
             except ScriptError as e:
                 why = str(e)
-            yield DerivedMetric(name, suite, provider, label, value, why, len(known), len(group) - len(known))
+            yield DerivedMetric(
+                name, suite, provider, label, value, why, len(known), len(group) - len(known)
+            )
             sums.pop(name, None)
             sums |= {} if value is None else {name: value}
 
 
 def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
     """The answers whose grades are known, as far as any of the metrics reads them."""
-    reads, above = set[str](), {COUNT}  # the names that answers have to give: all but those of metrics further up
+    reads, above = (
+        set[str](),
+        {COUNT},
+    )  # the names that answers have to give: all but those of metrics further up
     for name, way in ways.items():
         reads |= (way.names or frozenset()) - above
         above.add(name)
     reads_any = any(way.names is None for way in ways.values())
     metrics = {grade.metric for row in rows for grade in row.grades}
-    told = reads_any or bool(reads - metrics - CONSTANTS.keys())  # some names are told by code alone
+    told = reads_any or bool(
+        reads - metrics - CONSTANTS.keys()
+    )  # some names are told by code alone
 
     def lacks(row: Row) -> bool:
         unknown = [grade for grade in row.grades if not is_known(grade)]
-        return any((grade.metric and (reads_any or grade.metric in reads)) or (told and tells_scores(grade)) for grade in unknown)
+        return any(
+            (grade.metric and (reads_any or grade.metric in reads))
+            or (told and tells_scores(grade))
+            for grade in unknown
+        )
 
     return [row for row in rows if not row.error and not lacks(row)]
 
@@ -96,16 +111,30 @@ class Gathered(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, plan: Plan, askable: Askable, reask: int, answers: Mapping[Place, Asked], rounds: Rounds | None, pursue: Pursue = in_portions
+        cls,
+        plan: Plan,
+        askable: Askable,
+        reask: int,
+        answers: Mapping[Place, Asked],
+        rounds: Rounds | None,
+        pursue: Pursue = in_portions,
     ) -> Gathered:
         """These answers, in plan order; ``rounds`` make further runs of their cases, where no other job makes these."""
         base = {place: asked for place, asked in answers.items() if plan.jobs[place[0]].of_base}
-        others = {index: stated(rows) for index, rows in by_job((place, asked.row) for place, asked in base.items()).items()}
+        others = {
+            index: stated(rows)
+            for index, rows in by_job((place, asked.row) for place, asked in base.items()).items()
+        }
         # Its own side stands before it.
-        fresh = {(index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)}
+        fresh = {
+            (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
+        }
         beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
         asks = ((place, asked) for place, asked in answers.items() if place not in base)
-        own = (Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript) for place, asked in asks)
+        own = (
+            Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript)
+            for place, asked in asks
+        )
         confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
         return cls(plan, confirming, histories, [*chain(*others.values())])
 
@@ -114,14 +143,34 @@ class Gathered(Struct, frozen=True):
         rows = self.confirming.end(why)
         every = (*rows, *self.others)
         target = sum((row.usage for row in every), account.lost[0] + self.confirming.lost_answers)
-        graders = sum((grade.usage for row in every for grade in row.grades), account.lost[1] + self.confirming.unseen)
+        graders = sum(
+            (grade.usage for row in every for grade in row.grades),
+            account.lost[1] + self.confirming.unseen,
+        )
         plan = self.plan
         # Answers that were cut are graded, and every report says so; once for each place in a config.
-        places = Counter(row.origin for row in rows if row.metadata.get("finish_reason") == "length")
-        cut = (Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items())
-        texts = (*self.confirming.doubts(), *(f"the cache: {problem}" for problem in account.problems))
+        places = Counter(
+            row.origin for row in rows if row.metadata.get("finish_reason") == "length"
+        )
+        cut = (
+            Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o)
+            for o, count in places.items()
+        )
+        texts = (
+            *self.confirming.doubts(),
+            *(f"the cache: {problem}" for problem in account.problems),
+        )
         sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
-        of = plan.commit, account.started, plan.digests, plan.recorded, plan.titles, plan.options, plan.folder, plan.only
+        of = (
+            plan.commit,
+            account.started,
+            plan.digests,
+            plan.recorded,
+            plan.titles,
+            plan.options,
+            plan.folder,
+            plan.only,
+        )
         return RunResult(
             rows=tuple(rows),
             target_usage=target,

@@ -5,7 +5,14 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from gradegate.assertions.grading.conclusion import Binding, Bound, BoundSet, conclude, conclude_set, error
+from gradegate.assertions.grading.conclusion import (
+    Binding,
+    Bound,
+    BoundSet,
+    conclude,
+    conclude_set,
+    error,
+)
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import NO_USAGE, Transcript
 from gradegate.http.client import gather
@@ -51,7 +58,11 @@ class Occasions:
 
     def of_comparison(self, index: int, repeat: int) -> Occasion | None:
         """Where the answers are compared of which a job's is the first."""
-        return Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared")) if self._replies else None
+        return (
+            Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
+            if self._replies
+            else None
+        )
 
 
 def _numbered(things: Iterable[str]) -> list[tuple[str, int]]:
@@ -70,11 +81,17 @@ def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]
         return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
     at_once = sum(map(asks, job.assertions)) > 1
-    grades = gather([partial(graded, binding) for binding in job.assertions]) if at_once else map(graded, job.assertions)
+    grades = (
+        gather([partial(graded, binding) for binding in job.assertions])
+        if at_once
+        else map(graded, job.assertions)
+    )
     return tuple(chain.from_iterable(grades))
 
 
-def _judge(bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str, ask: int = 0) -> Judge:
+def _judge(
+    bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str, ask: int = 0
+) -> Judge:
     """The grading models of an assertion. ``graded`` is the text under judgement; ``ask`` says which time it is judged, from 0."""
     language = str(getattr(bound.grader, "language", ""))
     return Judge(bound.models, bound.rubric, transcript.vars, account, reask, language, graded, ask)
@@ -83,14 +100,22 @@ def _judge(bound: Bound, transcript: Transcript, account: Account, reask: int, g
 def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grade:
     """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
     if bound.compares:
-        return error(bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE)
+        return error(
+            bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
+        )
     account = Account()
 
     def grade() -> Grade:
         here = occasion()  # this thread's answer
-        with at(here.below(*here.names[id(bound)], role=GRADER) if here and id(bound) in here.names else None):
+        with at(
+            here.below(*here.names[id(bound)], role=GRADER)
+            if here and id(bound) in here.names
+            else None
+        ):
             seen = of_assertion(bound.transform, transcript)
-            verdict = bound.grader.grade(seen, _judge(bound, seen, account, reask, seen.output, ask))
+            verdict = bound.grader.grade(
+                seen, _judge(bound, seen, account, reask, seen.output, ask)
+            )
         return conclude(bound, verdict, account.total)
 
     found = guarded(grade, lambda e: error(bound, e, account.total))
@@ -114,27 +139,45 @@ def compared(answers: Sequence[Answered], reask: int) -> list[Row]:
     for binding in answers[0].job.assertions:
         if isinstance(binding, Bound) and binding.compares:
             grades = zip(answers, rows, _comparison(binding, answers, rows, reask), strict=True)
-            rows = [with_grades(it.job.case, row, (*row.grades[:place], new, *row.grades[place + 1 :])) for it, row, new in grades]
+            rows = [
+                with_grades(it.job.case, row, (*row.grades[:place], new, *row.grades[place + 1 :]))
+                for it, row, new in grades
+            ]
         place += _places(binding)
     return rows
 
 
-def _comparison(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reask: int) -> list[Grade]:
+def _comparison(
+    bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reask: int
+) -> list[Grade]:
     account = Account()
     transcripts = [answer.transcript for answer in answers]
     graded = "\n".join(transcript.output for transcript in transcripts)
 
     def grades() -> list[Grade]:
         # The grades of an answer that do not come from comparing it.
-        compares = [binding.compares for binding in answers[0].job.assertions for _ in range(_places(binding))]
-        own_grades = [tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped) for row in rows]
-        verdicts = bound.grader.compare(transcripts, own_grades, _judge(bound, transcripts[0], account, reask, graded))
+        compares = [
+            binding.compares
+            for binding in answers[0].job.assertions
+            for _ in range(_places(binding))
+        ]
+        own_grades = [
+            tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped)
+            for row in rows
+        ]
+        verdicts = bound.grader.compare(
+            transcripts, own_grades, _judge(bound, transcripts[0], account, reask, graded)
+        )
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
-        return [conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)]
+        return [
+            conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)
+        ]
 
     def errors(e: Exception) -> list[Grade]:
-        return [error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))]
+        return [
+            error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))
+        ]
 
     return guarded(grades, errors)
 

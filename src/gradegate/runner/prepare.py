@@ -57,7 +57,9 @@ class Prepared(Struct, frozen=True):
     def shown_plan(self) -> Plan:
         """The plan with notes, keys and models as people may see them."""
         notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
-        return replace(self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide))
+        return replace(
+            self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide)
+        )
 
 
 def prepare(settings: Settings, choose: Choose = list) -> Prepared:
@@ -67,7 +69,11 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     """
     check_secret(settings)
     if settings.shard and settings.merge:
-        raise ConfigError.at("both `shard` and `merge` are given", None, "run the shard in one job, and merge in another")
+        raise ConfigError.at(
+            "both `shard` and `merge` are given",
+            None,
+            "run the shard in one job, and merge in another",
+        )
     if settings.open and not settings.shard and not settings.merge:
         cure = "give <--shard 3/8>: the shard re-asks its share of these failures"
         raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
@@ -77,21 +83,34 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     suites: list[Located] = []
     try:
         suites += load(settings)
-        chosen, apart = choose(suites), choose is not list  # `apart`: the cases are not those that the rules are about
+        chosen, apart = (
+            choose(suites),
+            choose is not list,
+        )  # `apart`: the cases are not those that the rules are about
         client = build_client(settings, chosen)
         try:
             own, answers = planned_with_answers(chosen, settings, client)
         except ConfigError as e:
             raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
-        planned = told(with_history(with_baseline(own, settings, client, base), settings), settings, chosen)
+        planned = told(
+            with_history(with_baseline(own, settings, client, base), settings), settings, chosen
+        )
         if not apart:
             planned = with_powers(with_sentinels(planned, chosen, settings, client, base))
-        secrets = secrets_of(settings, [it.suite for it in chosen], (use.name for use in planned.keys))
+        secrets = secrets_of(
+            settings, [it.suite for it in chosen], (use.name for use in planned.keys)
+        )
         hide = redactor({*secrets.values, *(base.secrets if base else ())})
-        changes = at_door(conceal(changes_of(base, own, chosen, settings), hide), settings.inputs) if base else NO_CHANGES
+        changes = (
+            at_door(conceal(changes_of(base, own, chosen, settings), hide), settings.inputs)
+            if base
+            else NO_CHANGES
+        )
         planned = replace(planned, notes=at_door(planned.notes, settings.inputs))
         seal = redactor(secrets.environment.values(), short=False)
-        inputs = frozenset(path for located in chosen for path in located.workspace.opened) | answers
+        inputs = (
+            frozenset(path for located in chosen for path in located.workspace.opened) | answers
+        )
         inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
         inputs |= {settings.again.file} if settings.again else set()
         sought = inputs.union(*(located.workspace.named for located in chosen))
@@ -99,7 +118,10 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
     except ConfigError as e:
         begin()
-        values = {*secrets_of(settings, [it.suite for it in suites], shown_in(settings)).values, *written_in(settings)}
+        values = {
+            *secrets_of(settings, [it.suite for it in suites], shown_in(settings)).values,
+            *written_in(settings),
+        }
         raise concealed_mistakes(e, redactor(values)) from None
 
 
@@ -125,9 +147,13 @@ def with_stand_ins(make: Callable[[dict[str, str]], T]) -> tuple[T, frozenset[st
             if not e.missing - names:
                 raise UnplannableError(*e.mistakes) from e
             names |= e.missing
-    raise UnplannableError.at("the variables that the configs need could not be found", None, "name fewer providers")
+    raise UnplannableError.at(
+        "the variables that the configs need could not be found", None, "name fewer providers"
+    )
 
 
 def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:
     """The plan with something in the place of keys that are not here, and which these are. Raises ConfigError."""
-    return with_stand_ins(lambda keys: prepare(replace(settings, environ={**settings.environ, **keys})))
+    return with_stand_ins(
+        lambda keys: prepare(replace(settings, environ={**settings.environ, **keys}))
+    )

@@ -20,11 +20,19 @@ _PER_SECOND = 4  # times that the bar is drawn anew, at the width that the termi
 
 
 @contextmanager
-def progress(total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: bool = False) -> Iterator[Callable[[Row], None]]:
+def progress(
+    total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: bool = False
+) -> Iterator[Callable[[Row], None]]:
     """A function to call with each finished row, from any thread; what is ``said`` stands before it."""
     for line in () if quiet else said:
         print(line, file=sys.stderr, flush=True)
-    has_bar = not quiet and sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich()
+    has_bar = (
+        not quiet
+        and sys.stderr.isatty()
+        and not in_ci
+        and os.environ.get("TERM") != "dumb"
+        and has_rich()
+    )
     with _bar() if has_bar else nullcontext() as bar:
         task = None if bar is None else bar.add_task("", total=total, spent="")
         lock, done, usage, last = threading.Lock(), 0, NO_USAGE, time.monotonic()
@@ -39,7 +47,11 @@ def progress(total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: b
                 elif (now := time.monotonic()) - last >= EVERY:
                     last, spent = now, cost(usage)
                     so_far = f", {spent} so far" if spent else ""
-                    print(f"{done:,} of {many(total, 'answer')} graded{so_far}", file=sys.stderr, flush=True)
+                    print(
+                        f"{done:,} of {many(total, 'answer')} graded{so_far}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
         yield advance if not quiet else lambda _: None
 
@@ -65,7 +77,12 @@ def _bar() -> Any:
     class Words(ProgressColumn):
         def render(self, task: Task) -> Text:
             """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
-            done, total, left, spent = int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]
+            done, total, left, spent = (
+                int(task.completed),
+                int(task.total or 0),
+                task.time_remaining,
+                task.fields["spent"],
+            )
             parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
             if done == total:  # what goes on then is no answer
                 parts.append("re-asking failures")

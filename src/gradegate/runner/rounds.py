@@ -20,12 +20,16 @@ class Asked(Struct, frozen=True):
     """An answer with what its graders saw."""
 
     row: Row
-    transcript: Transcript | None = None  # kept only of answers that will be compared or asked again
+    transcript: Transcript | None = (
+        None  # kept only of answers that will be compared or asked again
+    )
     job: Job | None = None  # with the stored answers that it used
     known: Mapping[str, str] | None = None  # these stored answers
 
 
-Take = Callable[[Sequence[Place]], Mapping[Place, Asked]]  # gives each answer: asked for now or before, or as one that is missing
+Take = Callable[
+    [Sequence[Place]], Mapping[Place, Asked]
+]  # gives each answer: asked for now or before, or as one that is missing
 
 
 class Rounds:
@@ -37,14 +41,25 @@ class Rounds:
         rules = [rule for policy in plan.policies for rule in policy.rules]
         with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
         # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
-        self._rules = {index: [it for it in rules if it.suite == job.suite and any(selected(it, job))] for index, job in with_runs}
+        self._rules = {
+            index: [it for it in rules if it.suite == job.suite and any(selected(it, job))]
+            for index, job in with_runs
+        }
         self._groups = groups(plan.jobs, sides=False) if with_runs else []
 
     def answers(self, only: Collection[int] | None = None) -> dict[Place, Asked]:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
         wanted = range(len(self.jobs)) if only is None else sorted(only)
         if not self._groups:
-            return {**self.take([(index, repeat) for index in wanted for repeat in range(self.jobs[index].repeats)])}
+            return {
+                **self.take(
+                    [
+                        (index, repeat)
+                        for index in wanted
+                        for repeat in range(self.jobs[index].repeats)
+                    ]
+                )
+            }
         found: dict[Place, Asked] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
         while places := self.next(rows):
@@ -59,7 +74,11 @@ class Rounds:
             known = [index for index in group if index in rows]
             if count := max((self.more(index, rows[index]) for index in known), default=0):
                 made = max(len(rows[index]) for index in known)
-                places += ((index, it) for index in group for it in range(made, min(made + count, self.jobs[index].repeats)))
+                places += (
+                    (index, it)
+                    for index in group
+                    for it in range(made, min(made + count, self.jobs[index].repeats))
+                )
         return sorted(places)
 
     def more(self, index: int, rows: Sequence[Row]) -> int:
@@ -67,17 +86,36 @@ class Rounds:
         job = self.jobs[index]
         if job.needs is None or job.given is not None:
             # A missing run before another is there: it is an error, as a live one would be.
-            answers = max((n for n, it in enumerate(job.given, 1) if it), default=0) if job.needs and job.given else job.repeats
+            answers = (
+                max((n for n, it in enumerate(job.given, 1) if it), default=0)
+                if job.needs and job.given
+                else job.repeats
+            )
             return 0 if rows else max(1, answers)
         return next_runs(self._rules[index], rows, job.needs)
 
     def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
         """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
-        rows = by_job((place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs)
+        rows = by_job(
+            (place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs
+        )
         failing = {index: of for index, of in rows.items() if not self.passes(index, of)}
-        open_ = {index for index, of in failing.items() if any(askable.open_in(self.jobs[index], row) for row in of)}
-        groups = ([index for index in group if index in rows] for group in self._groups if open_.intersection(group))
-        places = ((index, it) for group in groups for index in group for it in range(len(rows[index]), self.jobs[index].repeats))
+        open_ = {
+            index
+            for index, of in failing.items()
+            if any(askable.open_in(self.jobs[index], row) for row in of)
+        }
+        groups = (
+            [index for index in group if index in rows]
+            for group in self._groups
+            if open_.intersection(group)
+        )
+        places = (
+            (index, it)
+            for group in groups
+            for index in group
+            for it in range(len(rows[index]), self.jobs[index].repeats)
+        )
         return [place for place in places if self.jobs[place[0]].given is None]
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
@@ -110,8 +148,14 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     first: dict[object, int] = {}
     for index, job in enumerate(jobs):
         talk = [("talk", job.of_base, job.talk)] if job.talk is not None else []
-        comparison = [("compared", job.suite, job.number)] if any(binding.compares for binding in job.assertions) else []
-        side = [("side", index - job.of_base)] if sides else []  # the base's side stands behind its own
+        comparison = (
+            [("compared", job.suite, job.number)]
+            if any(binding.compares for binding in job.assertions)
+            else []
+        )
+        side = (
+            [("side", index - job.of_base)] if sides else []
+        )  # the base's side stands behind its own
         for tie in (*talk, *comparison, *side):
             low, high = sorted((head(first.setdefault(tie, index)), head(index)))
             above[high] = low
@@ -129,7 +173,9 @@ def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     before, total = 0, sum(job.repeats for job in jobs)
-    for group in sorted(groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)):
+    for group in sorted(
+        groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)
+    ):
         answers = sum(jobs[index].repeats for index in group)
         found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)
         before += answers
@@ -138,7 +184,9 @@ def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
 
 T = TypeVar("T")
 MARGIN = 2  # times what is expected: a reply that cannot be read is asked for once more
-InThreads = Callable[[Callable[[Any], None], Iterable[Any]], None]  # does the work for every item, several at once
+InThreads = Callable[
+    [Callable[[Any], None], Iterable[Any]], None
+]  # does the work for every item, several at once
 
 
 class Portions(Struct, frozen=True):
@@ -153,7 +201,11 @@ class Portions(Struct, frozen=True):
     in_threads: InThreads
 
     def work(
-        self, do: Callable[[T], None], items: Sequence[T], calls: Callable[[T], int], take_back: Callable[[Sequence[T]], None]
+        self,
+        do: Callable[[T], None],
+        items: Sequence[T],
+        calls: Callable[[T], int],
+        take_back: Callable[[Sequence[T]], None],
     ) -> None:
         """Do it for all items, in their order. ``calls`` says what one is expected to take.
 
@@ -162,7 +214,9 @@ class Portions(Struct, frozen=True):
         begun = 0
         while begun < len(items):
             ended, end = self.budget.out_of_calls, len(items)
-            if not ended and self.budget.limits.calls is not None:  # as far as the calls suffice, and at least one item
+            if (
+                not ended and self.budget.limits.calls is not None
+            ):  # as far as the calls suffice, and at least one item
                 left, end = self.budget.calls_left, begun
                 while end < len(items) and (left := left - MARGIN * calls(items[end])) >= 0:
                     end += 1

@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading import code_result as program_objects
-from gradegate.assertions.grading.conclusion import Binding, BoundSet, Conclusion, conclude_case, missing, named_scores, unjudged
+from gradegate.assertions.grading.conclusion import (
+    Binding,
+    BoundSet,
+    Conclusion,
+    conclude_case,
+    missing,
+    named_scores,
+    unjudged,
+)
 from gradegate.core.conversation import NO_USAGE, Took, Transcript
 from gradegate.core.numbers import many, weighted_mean
 from gradegate.core.suite import Case
@@ -28,26 +36,43 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
         return conclude_case(grades, case.threshold)
     counted = [grade for grade in grades if not grade.inner]
     if errors := sum(grade.outcome is Outcome.ERROR for grade in counted):
-        return Conclusion(Outcome.ERROR, None, f"assertScoringFunction was not called: {many(errors, 'error')}")
+        return Conclusion(
+            Outcome.ERROR, None, f"assertScoringFunction was not called: {many(errors, 'error')}"
+        )
     components = []
     for grade in counted:
-        assertion = {name: getattr(grade.assertion, name) for name in ("type", "value", "metric", "weight")}
+        assertion = {
+            name: getattr(grade.assertion, name) for name in ("type", "value", "metric", "weight")
+        }
         passed = grade.outcome is Outcome.PASS
-        components.append({"pass": passed, "score": grade.score, "reason": grade.reason, "assertion": assertion})
+        components.append(
+            {"pass": passed, "score": grade.score, "reason": grade.reason, "assertion": assertion}
+        )
     pairs: dict[str, list[tuple[float, float]]] = {}
     for name, score, weight in named_scores(grades):
         pairs.setdefault(name, []).append((score, weight))
     # The weighted mean of each metric, as promptfoo's `namedScores`.
-    named = {name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0 for name, scores in pairs.items()}
+    named = {
+        name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0
+        for name, scores in pairs.items()
+    }
     try:
-        value = of_scoring(case.scoring).call(named, {"threshold": case.threshold, "componentResults": components}).value
+        value = (
+            of_scoring(case.scoring)
+            .call(named, {"threshold": case.threshold, "componentResults": components})
+            .value
+        )
         if not isinstance(value, Mapping):
-            raise NoVerdict(f"it returned {program_objects.kind(value)} instead of `{{pass, score, reason}}`")
+            raise NoVerdict(
+                f"it returned {program_objects.kind(value)} instead of `{{pass, score, reason}}`"
+            )
         verdict = program_objects.verdict(value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
     outcome = Outcome.PASS if verdict.passed else Outcome.FAIL
-    return Conclusion(outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason")
+    return Conclusion(
+        outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason"
+    )
 
 
 def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
@@ -56,17 +81,37 @@ def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
     return replace(row, grades=grades, **concluded(case, grades)._asdict())
 
 
-def graded(job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], planned: Job | None = None) -> Row:
+def graded(
+    job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], planned: Job | None = None
+) -> Row:
     """The row of an answer with its grades. It is called as it was ``planned``, whatever the stored answers were."""
     usage = answer.usage if answer.spent is None else answer.spent
     # Whether the turns hold more than a prompt and the answer to it.
-    says_more = len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
+    says_more = len(answer.turns) != 2 or any(
+        turn.retrieval_context or turn.images for turn in answer.turns
+    )
     turns = answer.turns if says_more else ()
-    measured = usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0  # not where a cache or a file gave the answer
+    measured = (
+        usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0
+    )  # not where a cache or a file gave the answer
     took = Took(usage.known_cost, usage.seconds) if measured else None
     grades = tuple(grades)
-    found = {"output": answer.output, "usage": usage, "took": took, "turns": turns, "metadata": answer.metadata, "grades": grades}
-    return _row(job, repeat, answer.prompt, identity(planned or job, repeat), **found, **concluded(job.case, grades)._asdict())
+    found = {
+        "output": answer.output,
+        "usage": usage,
+        "took": took,
+        "turns": turns,
+        "metadata": answer.metadata,
+        "grades": grades,
+    }
+    return _row(
+        job,
+        repeat,
+        answer.prompt,
+        identity(planned or job, repeat),
+        **found,
+        **concluded(job.case, grades)._asdict(),
+    )
 
 
 def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
@@ -97,14 +142,22 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
         row = graded(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
-    return missing_row(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
+    return missing_row(
+        job, repeat, why, error.trouble if isinstance(error, ProviderError) else None
+    )
 
 
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
     withheld = trouble not in (Trouble.STOPPED, *NO_ANSWER)
-    found = {"outcome": Outcome.ERROR, "error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": withheld}
+    found = {
+        "outcome": Outcome.ERROR,
+        "error": why,
+        "grades": grades,
+        "undone": trouble is Trouble.STOPPED,
+        "withheld": withheld,
+    }
     return _row(job, repeat, job.text, identity(job, repeat), **found)
 
 
@@ -113,17 +166,34 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row
 
 def unanswered(job: Job, row: Row, why: str) -> Row:
     """The row as if its target had not been asked any more."""
-    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED))
-    blank = replace(row, prompt=job.text, output=None, turns=(), metadata={}, score=None, reason="", usage=NO_USAGE, took=None)
+    grades = tuple(
+        grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED)
+    )
+    blank = replace(
+        row,
+        prompt=job.text,
+        output=None,
+        turns=(),
+        metadata={},
+        score=None,
+        reason="",
+        usage=NO_USAGE,
+        took=None,
+    )
     return replace(blank, outcome=Outcome.ERROR, error=why, grades=grades, undone=True)
 
 
 def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> Row:
     """The row as if none of the assertions that ``which`` takes had been graded any more; those of a set are taken one by one."""
     sets = ((binding,) if isinstance(binding, BoundSet) else () for binding in job.assertions)
-    taken = [which(it) for whole, binding in zip(sets, job.assertions, strict=True) for it in (*whole, *binding.bounds)]
+    taken = [
+        which(it)
+        for whole, binding in zip(sets, job.assertions, strict=True)
+        for it in (*whole, *binding.bounds)
+    ]
     grades = (
-        replace(undecided(grade, why, undone=True), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True)
+        replace(undecided(grade, why, undone=True), usage=NO_USAGE) if cut else grade
+        for grade, cut in zip(row.grades, taken, strict=True)
     )
     return with_grades(job.case, row, grades)
 

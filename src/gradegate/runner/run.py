@@ -26,7 +26,10 @@ from gradegate.sandbox import repository_code as programs
 from gradegate.structs import replace
 
 T = TypeVar("T")
-_GLANCE, _SWIFT = 0.005, 10  # seconds in which one thread has so many items done that wait for nothing
+_GLANCE, _SWIFT = (
+    0.005,
+    10,
+)  # seconds in which one thread has so many items done that wait for nothing
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
 
 Watch = Callable[[Row], None]
@@ -35,7 +38,9 @@ Watch = Callable[[Row], None]
 class Run:
     """One run of a plan. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
 
-    def __init__(self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> None:
+    def __init__(
+        self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None
+    ) -> None:
         self._plan = plan
         self._client = client
         self._reask = reask
@@ -49,13 +54,18 @@ class Run:
         self._portions = Portions(client.budget, self._in_threads)
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._compared: set[Place] = set()  # the first answer of each comparison that was made
-        self._lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # what target and graders took and no row has
+        self._lost: tuple[Usage, Usage] = (
+            NO_USAGE,
+            NO_USAGE,
+        )  # what target and graders took and no row has
         self._sentinels: list[SentinelAsk] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         groups: dict[tuple[str, int, int], list[Place]] = {}
         for index, job in enumerate(plan.jobs):
-            for repeat in range(job.repeats) if any(binding.compares for binding in job.assertions) else ():
+            for repeat in (
+                range(job.repeats) if any(binding.compares for binding in job.assertions) else ()
+            ):
                 groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
         self._groups = list(groups.values())  # of answers that are to be compared with one another
 
@@ -66,8 +76,14 @@ class Run:
             self._rounds.answers()
             self._gathered = self._gather()
             self._gathered.confirming.run(self._portions, self._no_more)
-            rules = decide(self._gathered.result("", self._account()), self._plan.policies).rules if self._plan.sentinels else ()
-            missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in rules)
+            rules = (
+                decide(self._gathered.result("", self._account()), self._plan.policies).rules
+                if self._plan.sentinels
+                else ()
+            )
+            missed = any(
+                result.rule.blocking and result.outcome is Outcome.FAIL for result in rules
+            )
             if self._plan.sentinels and (self._plan.sentinels.always or missed):
                 self._ask_sentinels()
 
@@ -75,7 +91,9 @@ class Run:
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
-    def first(self, only: Collection[int], sentinels: bool) -> tuple[Mapping[Place, Asked], Account]:
+    def first(
+        self, only: Collection[int], sentinels: bool
+    ) -> tuple[Mapping[Place, Asked], Account]:
         """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
 
         Jobs of one conversation, and those that are compared with one another, are all among them or none.
@@ -90,14 +108,23 @@ class Run:
         self._leave_uncompared()
         return self._rounds.answers(only) | self._answers, self._account()
 
-    def again(self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]) -> tuple[Gathered, Account]:
+    def again(
+        self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
+    ) -> tuple[Gathered, Account]:
         """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
         gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
         confirming = gathered.confirming
-        wave = [(number, position) for number, place in enumerate(confirming.places) for position in open_.get(place, ())]
+        wave = [
+            (number, position)
+            for number, place in enumerate(confirming.places)
+            for position in open_.get(place, ())
+        ]
         self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
         said = confirming.said
-        self._lost = sum((it.lost_answers for it in said), NO_USAGE), sum((it.lost for it in said), NO_USAGE)
+        self._lost = (
+            sum((it.lost_answers for it in said), NO_USAGE),
+            sum((it.lost for it in said), NO_USAGE),
+        )
         return gathered, self._account()
 
     def _ask_sentinels(self) -> None:
@@ -109,11 +136,17 @@ class Run:
 
         def ask(sentinel: tuple[Job, bool]) -> None:
             job, label = sentinel
-            answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
+            answer = guarded(
+                lambda: converse.transcript(job, converse.Memory()), lambda error: error
+            )
             grades = () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)
             outcome = grades[0].outcome if grades else Outcome.ERROR
             model = next((grade.model for grade in grades if grade.model), "")
-            asks.append(SentinelAsk(model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS))
+            asks.append(
+                SentinelAsk(
+                    model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS
+                )
+            )
             usages.extend(grade.usage for grade in grades)
 
         self._in_threads(ask, jobs)
@@ -129,15 +162,28 @@ class Run:
                 return sum(answer_calls(jobs[index]) for index, _ in chain)
 
             def calls_to_compare(group: Sequence[Place]) -> int:
-                return sum(grader_calls(binding) for binding in jobs[group[0][0]].assertions if binding.compares)
+                return sum(
+                    grader_calls(binding)
+                    for binding in jobs[group[0][0]].assertions
+                    if binding.compares
+                )
 
-            self._portions.work(self._answer_chain, converse.chains(jobs, left), calls, self._take_back)
+            self._portions.work(
+                self._answer_chain, converse.chains(jobs, left), calls, self._take_back
+            )
             # Nothing is compared where an answer is missing.
             groups = [group for group in self._groups if group[0] not in self._compared]
-            whole = [group for group in groups if all((it := answers.get(place)) and it.transcript for place in group)]
+            whole = [
+                group
+                for group in groups
+                if all((it := answers.get(place)) and it.transcript for place in group)
+            ]
             self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
         why = f"not run: the run was {self._stopped}"
-        return {it: answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED)) for it in places}
+        return {
+            it: answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED))
+            for it in places
+        }
 
     def _until_stopped(self, work: Callable[[], object]) -> None:
         """Do it to its end, or until a signal."""
@@ -150,7 +196,9 @@ class Run:
             self._client.stop()
             programs.end()
             until = time.monotonic() + LAST_WORDS
-            for thread in filter(threading.Thread.is_alive, self._threads):  # the signal may come before the last is started
+            for thread in filter(
+                threading.Thread.is_alive, self._threads
+            ):  # the signal may come before the last is started
                 thread.join(max(0.0, until - time.monotonic()))
 
     def _account(self) -> Account:
@@ -175,7 +223,9 @@ class Run:
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
-        return Gathered.of(self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds)
+        return Gathered.of(
+            self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds
+        )
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -190,10 +240,15 @@ class Run:
                 work(item)
 
         # Daemons, so that a call which hangs in name resolution cannot hold the exit.
-        self._threads = [threading.Thread(target=loop, daemon=True) for _ in range(min(self._plan.concurrency, len(waiting)))]
+        self._threads = [
+            threading.Thread(target=loop, daemon=True)
+            for _ in range(min(self._plan.concurrency, len(waiting)))
+        ]
         for number, thread in enumerate(self._threads):
             thread.start()
-            swift = number == 0  # as long as the first waits for nothing, others would only be in its way
+            swift = (
+                number == 0
+            )  # as long as the first waits for nothing, others would only be in its way
             while swift and waiting:
                 left = len(waiting)
                 thread.join(_GLANCE)
@@ -208,8 +263,13 @@ class Run:
             answer = self._asked(*place, memory)
             if self._stopped:
                 return
-            if undone and answer.row.error:  # with one before it in its conversation undone, it may lack nothing else
-                grades = tuple(replace(grade, setup=False, undone=True, unheard=False) for grade in answer.row.grades)
+            if (
+                undone and answer.row.error
+            ):  # with one before it in its conversation undone, it may lack nothing else
+                grades = tuple(
+                    replace(grade, setup=False, undone=True, unheard=False)
+                    for grade in answer.row.grades
+                )
                 answer = replace(answer, row=replace(answer.row, grades=grades, undone=True))
             undone = undone or answer.row.undone
             if self._client.budget.out_of_calls and not ended:
@@ -239,7 +299,9 @@ class Run:
     def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
         """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
         why = f"not run: {self._no_more()}"
-        for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
+        for place in (
+            self._cut if len(chains) == 1 else [place for chain in chains for place in chain]
+        ):
             job, asked = self._plan.jobs[place[0]], self._answers[place]
             if target_calls(job):
                 self._put(place, Asked(rows.unanswered(job, asked.row, why)))
@@ -259,7 +321,9 @@ class Run:
         why = f"not run: {self._no_more()}"
         for place in (place for group in groups for place in group):
             if (asked := self._answers.get(place)) and asked.transcript:
-                row = rows.ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
+                row = rows.ungraded(
+                    self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares
+                )
                 self._put(place, replace(asked, row=row))
 
     # --- comparisons ------------------------------------------------------------------------------------------
@@ -268,12 +332,18 @@ class Run:
         """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
         left = [group for group in self._groups if group[0] not in self._compared]
         undone = {place for place, answer in self._answers.items() if answer.row.undone}
-        self._take_back_comparisons([group for group in left if self._stopped or not undone.isdisjoint(group)])
+        self._take_back_comparisons(
+            [group for group in left if self._stopped or not undone.isdisjoint(group)]
+        )
 
     def _compare(self, group: Sequence[Place]) -> None:
         answers = [self._answers[place] for place in group]
         parts = zip(group, answers, strict=True)
-        compare = [Answered(a.job or self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
+        compare = [
+            Answered(a.job or self._plan.jobs[i], a.row, a.transcript)
+            for (i, _), a in parts
+            if a.transcript
+        ]
         with at(self._occasions.of_comparison(*group[0])):
             found = compared(compare, self._reask)
         if self._stopped:

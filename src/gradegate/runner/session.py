@@ -19,7 +19,14 @@ from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, withheld
 from gradegate.providers.api import readiness as ready
 from gradegate.providers.cache.access import remembered
-from gradegate.reports.delivery.deliver import check_inputs, check_outputs, places, render, write, write_documents
+from gradegate.reports.delivery.deliver import (
+    check_inputs,
+    check_outputs,
+    places,
+    render,
+    write,
+    write_documents,
+)
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Document, Links, Sink
 from gradegate.results.accounts import Approval, GateChanges
@@ -35,9 +42,15 @@ from gradegate.security.redaction import Hide, unchanged
 from gradegate.structs import Struct, replace
 
 T = TypeVar("T")
-Progress = Callable[[int, Sequence[str]], AbstractContextManager[Watch]]  # takes the number of planned answers, and lines to show before
-Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
-Spare = Callable[[Prepared], str]  # says why nothing of a plan needs to be asked; an empty string where something does
+Progress = Callable[
+    [int, Sequence[str]], AbstractContextManager[Watch]
+]  # takes the number of planned answers, and lines to show before
+Approve = Callable[
+    [], Approval
+]  # asks whether a person approved what the pull request does to its gate
+Spare = Callable[
+    [Prepared], str
+]  # says why nothing of a plan needs to be asked; an empty string where something does
 Ask = Callable[[Prepared, Settings, Watch], RunResult]
 
 
@@ -48,7 +61,10 @@ def needed(prepared: Prepared) -> str:
 
 def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, asked and graded."""
-    return replace(Run(prepared.plan, prepared.client, settings.reask, watch).result(), hidden=prepared.secrets.names)
+    return replace(
+        Run(prepared.plan, prepared.client, settings.reask, watch).result(),
+        hidden=prepared.secrets.names,
+    )
 
 
 class Session(Struct, frozen=True):
@@ -62,7 +78,12 @@ class Session(Struct, frozen=True):
 
     @classmethod
     def begin(
-        cls, settings: Settings, outputs: Sequence[str], spare: Spare = needed, choose: Choose = list, inputs: Iterable[Path] = ()
+        cls,
+        settings: Settings,
+        outputs: Sequence[str],
+        spare: Spare = needed,
+        choose: Choose = list,
+        inputs: Iterable[Path] = (),
     ) -> Session:
         """Settings to a plan; no call is made. ``inputs`` are files that are read beside those of the configs. Raises ConfigError."""
         where = places(outputs, settings.cwd, settings.environment)
@@ -79,7 +100,9 @@ class Session(Struct, frozen=True):
         """Ask. What code of the repository started is over before anything is written."""
         self.prepared.client.replies = replies = remembered(self.settings)
         gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
-        gc.set_threshold(50_000)  # so do the answers: few of the objects that a run makes are garbage
+        gc.set_threshold(
+            50_000
+        )  # so do the answers: few of the objects that a run makes are garbage
         gc.enable()
         try:
             return ask()
@@ -125,7 +148,9 @@ def deliver(
     ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
     """
     check_outputs(settings.outputs)
-    kept = [settings.history_out] if settings.history_out and settings.environment.is_trusted else []
+    kept = (
+        [settings.history_out] if settings.history_out and settings.environment.is_trusted else []
+    )
     session = Session.begin(settings, (*settings.outputs, *kept), spare)
     prepared, plan = session.prepared, session.prepared.plan
     if session.spared:
@@ -134,19 +159,28 @@ def deliver(
         decision = unasked(GateOutcome.INCONCLUSIVE, absent, settings, plan.digests)
     else:
         changes = _approved(prepared.changes, approve)
-        decision = decide(session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes)
+        decision = decide(
+            session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes
+        )
     where = {path: place for path, place in session.where.items() if path not in kept}
     delivered = _delivered(where, decision, names, links, prepared.seal)
 
     def history() -> Document:
         return Document(Sink.FILE, map(prepared.seal, Histories(plan).lines(decision.run)))
 
-    failures = delivered.failures | write_documents(dict.fromkeys(kept, history), session.where, unchanged)
+    failures = delivered.failures | write_documents(
+        dict.fromkeys(kept, history), session.where, unchanged
+    )
     return replace(delivered, failures=failures, history=history().parts)
 
 
 def deliver_without_keys(
-    settings: Settings, names: tuple[str, ...], links: Links, why: tuple[str, str], approve: Approve = Approval, spare: Spare = needed
+    settings: Settings,
+    names: tuple[str, ...],
+    links: Links,
+    why: tuple[str, str],
+    approve: Approve = Approval,
+    spare: Spare = needed,
 ) -> Delivered:
     """All of it but the run, where variables of the environment cannot be there. ``why`` is the reason, and what to do about it.
 
@@ -159,24 +193,36 @@ def deliver_without_keys(
     decision = unasked(GateOutcome.NOT_RUN, why[0], settings, notes=why[1:])
     try:
         session, _ = with_stand_ins(
-            lambda keys: Session.begin(replace(settings, environ={**settings.environ, **keys}, ready=()), settings.outputs, spare)
+            lambda keys: Session.begin(
+                replace(settings, environ={**settings.environ, **keys}, ready=()),
+                settings.outputs,
+                spare,
+            )
         )
     except UnplannableError:
         decision = withheld(decision, _approved(unknown_changes(settings), approve))
     else:
         where = session.where
         if session.spared:
-            decision = unasked(GateOutcome.PASS, session.spared, settings, session.prepared.plan.digests)
+            decision = unasked(
+                GateOutcome.PASS, session.spared, settings, session.prepared.plan.digests
+            )
         else:
             decision = withheld(decision, _approved(session.prepared.changes, approve))
     return _delivered(where, decision, names, links, sealing(settings.environ))
 
 
 def unasked(
-    outcome: GateOutcome, reason: str, settings: Settings, digests: Mapping[str, str] = NOTHING, notes: Iterable[str] = ()
+    outcome: GateOutcome,
+    reason: str,
+    settings: Settings,
+    digests: Mapping[str, str] = NOTHING,
+    notes: Iterable[str] = (),
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""
-    return Decision(outcome, reason, (), nothing_asked(settings.commit, digests, notes), Counts(), Counts())
+    return Decision(
+        outcome, reason, (), nothing_asked(settings.commit, digests, notes), Counts(), Counts()
+    )
 
 
 def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
@@ -187,9 +233,17 @@ def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
     return replace(changes, approved=approval.by, refused=approval.why)
 
 
-def _delivered(where: Mapping[str, Place], decision: Decision, names: Iterable[str], links: Links, seal: Hide) -> Delivered:
+def _delivered(
+    where: Mapping[str, Place], decision: Decision, names: Iterable[str], links: Links, seal: Hide
+) -> Delivered:
     reports = check_outputs(where)
     failures = write(reports, where, decision, links, seal)
     if not any(report.name == "html" for path, report in reports.items() if path not in failures):
         links = replace(links, page="")
-    return Delivered(decision, tuple(render(name, decision, links, seal) for name in names), failures, seal, frozenset(where))
+    return Delivered(
+        decision,
+        tuple(render(name, decision, links, seal) for name in names),
+        failures,
+        seal,
+        frozenset(where),
+    )

@@ -43,7 +43,9 @@ def check(reply: Reply, who: str) -> None:
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
     if end and end not in WORDS:
-        raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED
+        )
     check_text(reply, who)
 
 
@@ -53,7 +55,9 @@ def check_text(reply: Reply, who: str) -> None:
         limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
         raise ProviderError(f"{who} answered with {none}{limit}", Trouble.MALFORMED)
     if len(reply.text) > MAX_BODY:
-        raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED
+        )
     try:
         READ.add_answer(len(reply.text))
     except TooMuch as e:
@@ -121,12 +125,16 @@ def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
     turns = list(transcript.turns)
     for number, turn in enumerate(turns):
         if turn.role == "assistant":
-            metadata = turn.metadata or (transcript.metadata if turn is transcript.turns[-1] else {})
+            metadata = turn.metadata or (
+                transcript.metadata if turn is transcript.turns[-1] else {}
+            )
             value = replace(transcript, turns=(turn,), metadata=metadata).answer
             prompt = {"raw": job.text, "label": job.prompt.label}
             given = {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)}
             turns[number] = _with_value(turn, metadata, _applied(code, value, given))
-    last = next((turn.metadata for turn in reversed(turns) if turn.role == "assistant"), transcript.metadata)
+    last = next(
+        (turn.metadata for turn in reversed(turns) if turn.role == "assistant"), transcript.metadata
+    )
     return replace(transcript, turns=tuple(turns), metadata=last)
 
 
@@ -134,7 +142,11 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     """The last answer as the transform of an assertion makes it. Raises NoVerdict."""
     if not code:
         return transcript
-    given = {"vars": transcript.vars, "prompt": {"label": transcript.prompt}, "metadata": told(transcript.metadata)}
+    given = {
+        "vars": transcript.vars,
+        "prompt": {"label": transcript.prompt},
+        "metadata": told(transcript.metadata),
+    }
     value = _applied(code, transcript.answer, given)
     place = max(number for number, turn in enumerate(transcript.turns) if turn.role == "assistant")
     turn = _with_value(transcript.turns[place], transcript.metadata, value)
@@ -148,16 +160,22 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
     except ScriptError as e:
         raise NoVerdict(f"`transform` fails: {e}") from e
     if made is None:
-        raise NoVerdict("`transform` returned nothing: to test for this, return a word such as NONE")
+        raise NoVerdict(
+            "`transform` returned nothing: to test for this, return a word such as NONE"
+        )
     if isinstance(made, float) and not math.isfinite(made):
-        raise NoVerdict(f"`transform` gives nothing: {'NaN' if math.isnan(made) else 'Infinity'} is no value")
+        raise NoVerdict(
+            f"`transform` gives nothing: {'NaN' if math.isnan(made) else 'Infinity'} is no value"
+        )
     return made
 
 
 def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
     if none := emptiness(text, metadata):
-        raise NoVerdict(f"`transform` returned {none}: to test for this, return a word such as NONE")
+        raise NoVerdict(
+            f"`transform` returned {none}: to test for this, return a word such as NONE"
+        )
     try:
         READ.add_answer(len(text))
     except TooMuch as e:

@@ -8,7 +8,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.files.limits import EACH_SECONDS, MAX_SENT, READ, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
+from gradegate.files.limits import (
+    EACH_SECONDS,
+    MAX_SENT,
+    READ,
+    SCRIPT_EACH,
+    SCRIPT_TOTAL,
+    SECONDS,
+    TOTAL_SECONDS,
+)
 from gradegate.sandbox.workers import Died, Sandbox
 
 
@@ -32,7 +40,9 @@ class Account:
     total: float
     each: float
     lock: threading.Lock = field(default_factory=threading.Lock)
-    runaways: Counter[Any] = field(default_factory=Counter)  # how often each exceeded a limit, for who looks at it
+    runaways: Counter[Any] = field(
+        default_factory=Counter
+    )  # how often each exceeded a limit, for who looks at it
 
     def __post_init__(self) -> None:
         self.left = self.total
@@ -45,11 +55,15 @@ class Account:
     def check(self) -> None:
         """Raises Spent when there is nothing left."""
         if self.left <= 0:
-            raise Spent(f"the {self.kind} of this run take more than {self.total:g} seconds together")
+            raise Spent(
+                f"the {self.kind} of this run take more than {self.total:g} seconds together"
+            )
 
 
 GENERAL = Account("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
-SCRIPTS = Account("scripts", SCRIPT_TOTAL, SCRIPT_EACH)  # of their own: a runaway snippet costs no template its time
+SCRIPTS = Account(
+    "scripts", SCRIPT_TOTAL, SCRIPT_EACH
+)  # of their own: a runaway snippet costs no template its time
 
 
 @dataclass
@@ -72,14 +86,18 @@ class _Desk:
                     worker = None
                 worker = worker or Sandbox(self.modules)
                 said = json.loads(worker.ask(request))
-                done = "value" in said or "refused" in said  # after the rest its memory is not to be trusted
+                done = (
+                    "value" in said or "refused" in said
+                )  # after the rest its memory is not to be trusted
                 return said
             finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
                 if done:
                     self.worker = worker
                 elif worker:
                     worker.end()
-                account.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
+                account.charge(
+                    said["seconds"] if done else min(time.monotonic() - started, SECONDS)
+                )
 
     def end(self) -> None:
         worker, self.worker = self.worker, None

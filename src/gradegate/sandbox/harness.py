@@ -25,7 +25,11 @@ REQUESTS, ANSWERS = 3, 4
 MOST = 16 * 1024 * 1024  # bytes of an answer
 LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
 _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
-_NO_FAULT = (ImportError, MemoryError, RecursionError)  # of code that cannot be loaded, or at a limit, whatever it is called with
+_NO_FAULT = (
+    ImportError,
+    MemoryError,
+    RecursionError,
+)  # of code that cannot be loaded, or at a limit, whatever it is called with
 _modules: dict[str, Any] = {}
 _called: list[Any] = []  # the function that the request called, once it does
 
@@ -50,14 +54,21 @@ def _answer(request: dict[str, Any]) -> bytes:
     try:
         value = _KINDS[request["kind"]](request)
         try:
-            answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode(
+                "utf-8", "backslashreplace"
+            )
         except (TypeError, ValueError, RecursionError) as e:
             raise Said(f"it returned something that is not plain JSON data: {e}") from e
         if len(answer) <= MOST:
             return answer
         said = f"what it returns has more than {MOST >> 20} MiB"
     except BaseException as e:
-        raised = bool(_called) and isinstance(e, (Exception, SystemExit)) and type(e) is not NameError and not isinstance(e, _NO_FAULT)
+        raised = (
+            bool(_called)
+            and isinstance(e, (Exception, SystemExit))
+            and type(e) is not NameError
+            and not isinstance(e, _NO_FAULT)
+        )
         said = str(e) if isinstance(e, Said) else _last_lines(e)
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
     return json.dumps({"error": said, "raised": raised}).encode()
@@ -97,7 +108,10 @@ def _call(request: dict[str, Any]) -> Any:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        spec = importlib.util.spec_from_file_location(os.path.basename(path).rpartition(".")[0], path)  # noqa: PTH119
+        spec = importlib.util.spec_from_file_location(
+            os.path.basename(path).rpartition(".")[0],  # noqa: PTH119
+            path,
+        )
         if spec is None or spec.loader is None:
             raise Said(f"{path} is not a Python module")
         module = importlib.util.module_from_spec(spec)
@@ -111,7 +125,11 @@ def _function(module: Any, name: str) -> Any:
     found = module
     for part in name.split("."):
         if not hasattr(found, part):
-            others = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
+            others = [
+                key
+                for key, value in vars(module).items()
+                if inspect.isfunction(value) and key[0] != "_"
+            ]
             has = f"; it has {', '.join(others[:10])}" if others else ""
             raise Said(f"there is no function `{name}` in it{has}")
         found = getattr(found, part)
@@ -149,7 +167,9 @@ def _command(request: dict[str, Any]) -> str:
     """What a program writes to standard output, without colours; ``{"argv"}``. ``{python}`` stands for this interpreter."""
     argv = [sys.executable if part == "{python}" else part for part in request["argv"]]
     try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - no shell
+        process = subprocess.Popen(  # noqa: S603 - no shell
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
     except (OSError, ValueError) as e:
         raise Said(f"`{argv[0]}` does not start: {e}") from e
     errors: list[bytes] = []

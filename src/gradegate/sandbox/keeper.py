@@ -106,7 +106,10 @@ def _become(task: dict[str, Any], log: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
-    high = [os.dup2(number, 60 + place, inheritable=False) for place, number in enumerate((requests, answers))]
+    high = [
+        os.dup2(number, 60 + place, inheritable=False)
+        for place, number in enumerate((requests, answers))
+    ]
     for place, number in enumerate(high):
         os.dup2(number, 3 + place)  # and inherited
     for name, most in task["limits"].items():
@@ -138,7 +141,9 @@ def _end(child: int, uid: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         if uid:
-            _as_user(uid, lambda: os.kill(-1, signal.SIGKILL))  # all at once: none of them can be faster
+            _as_user(
+                uid, lambda: os.kill(-1, signal.SIGKILL)
+            )  # all at once: none of them can be faster
         for process in _descendants() if LINUX else ():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
@@ -167,7 +172,9 @@ def _clear(remove: Callable[..., None]) -> None:
         with contextlib.suppress(OSError):
             entries = list(os.scandir(folder))
         for entry in entries:
-            with contextlib.suppress(OSError, RecursionError):  # of another, gone meanwhile, or too deep
+            with contextlib.suppress(
+                OSError, RecursionError
+            ):  # of another, gone meanwhile, or too deep
                 if entry.stat(follow_symlinks=False).st_uid == os.getuid():
                     remove(entry.path, ignore_errors=True)
                     os.unlink(entry.path)  # noqa: PTH108 - as the text that it is

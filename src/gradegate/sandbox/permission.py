@@ -16,7 +16,9 @@ from gradegate.security.environment import Environment
 
 DOCS = "docs/exec.md"
 # What starts programs and finds libraries; keys are never among it.
-_PLAIN = re.compile(r"PATH|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT|VIRTUAL_ENV|PYENV_ROOT")
+_PLAIN = re.compile(
+    r"PATH|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT|VIRTUAL_ENV|PYENV_ROOT"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,16 @@ class Leave:
     python: str = ""
     node: str = ""
     named: frozenset[str] = frozenset()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # what it sees beside the variables of its provider
+    env: Mapping[str, str] = field(
+        default_factory=dict, repr=False
+    )  # what it sees beside the variables of its provider
     seconds: float = TIMEOUT  # that one call may take
     calls: int = 1  # workers that one file may have at once
     cwd: Path = Path()
     root: Path = Path()
-    runners: tuple[str, ...] = ()  # files of the runner, and folders that hold such, which it must not reach where it runs apart
+    runners: tuple[
+        str, ...
+    ] = ()  # files of the runner, and folders that hold such, which it must not reach where it runs apart
 
 
 NO_LEAVE = Leave()
@@ -48,9 +54,15 @@ def may_run(settings: Settings) -> Leave:
         return NO_LEAVE
     if why := objection(settings.environment):
         what = f"`allow-exec` is not allowed {why}"
-        raise ConfigError.at(what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})")
+        raise ConfigError.at(
+            what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})"
+        )
     environ = settings.environ
-    kept = {name: text for name, text in environ.items() if _PLAIN.fullmatch(name) or name in settings.exec_env}
+    kept = {
+        name: text
+        for name, text in environ.items()
+        if _PLAIN.fullmatch(name) or name in settings.exec_env
+    }
     return Leave(
         granted=True,
         apart=settings.exec_apart,
@@ -69,7 +81,9 @@ def may_run(settings: Settings) -> Leave:
 def objection(environment: Environment) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
     if environment.vouched_only:
-        return f"at {environment.event_shown}, which strangers can start with access to your secrets"
+        return (
+            f"at {environment.event_shown}, which strangers can start with access to your secrets"
+        )
     if environment.event.startswith("pull_request"):
         fork = environment.is_fork
         if fork is None:
@@ -79,10 +93,18 @@ def objection(environment: Environment) -> str:
     return ""
 
 
-FIRST, USERS = 61184, 4336  # user ids that no system gives to people; a container has at least 65,536
+FIRST, USERS = (
+    61184,
+    4336,
+)  # user ids that no system gives to people; a container has at least 65,536
 MOST_ENTRIES = 1_000_000  # of the workspace
 _OWN = 0o700  # nobody else reads or writes
-_SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
+_SOCKETS = (
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock",
+)
 
 
 def _users() -> Iterator[int]:
@@ -111,7 +133,9 @@ class Seclusion:
     def begin(self) -> None:
         """Close what has to be closed. Raises Impossible."""
         if sys.platform != "linux" or os.geteuid() != 0:
-            raise Impossible("code cannot run as another user here: this needs root on Linux, as in the container of the Action")
+            raise Impossible(
+                "code cannot run as another user here: this needs root on Linux, as in the container of the Action"
+            )
         runners = [Path(path) for path in self.leave.runners]
         folders = {path if path.is_dir() else path.parent for path in runners}
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
@@ -131,7 +155,10 @@ class Seclusion:
                 if holds_credentials(Path(entry.name)):
                     self._close(Path(entry.path))
                     continue
-                if not entry.is_symlink() and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH:
+                if (
+                    not entry.is_symlink()
+                    and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH
+                ):
                     self._close(Path(entry.path), 0o775)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(Path(entry.path))
@@ -148,7 +175,10 @@ class Seclusion:
     def fixed(self, folder: Path) -> list[str]:
         """What may be read and never written."""
         own = Path(__file__).parents[1]
-        return [str(path) for path in dict.fromkeys((self.leave.root, self.leave.cwd, folder, own, own.parent))]
+        return [
+            str(path)
+            for path in dict.fromkeys((self.leave.root, self.leave.cwd, folder, own, own.parent))
+        ]
 
     def end(self) -> None:
         """Give everything back the mode that it had."""

@@ -11,14 +11,22 @@ from gradegate.files.workspace import Workspace
 from gradegate.structs import Struct
 
 MOST_FILES = 500  # that belong to one program
-_IMPORTS = re.compile(r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE)
+_IMPORTS = re.compile(
+    r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))",
+    re.MULTILINE,
+)
 _QUOTED = re.compile(r"""["'](\w{1,100})["']""")
-_REFERENCE = re.compile(r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?", re.IGNORECASE | re.DOTALL)
+_REFERENCE = re.compile(
+    r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
-_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
+_PARTS = re.compile(
+    r"""[^\s"']+|"([^"]*)"|'([^']*)'"""
+)  # as promptfoo takes a command apart, which is no shell
 
 
 class File(Struct, frozen=True):
@@ -37,7 +45,9 @@ class File(Struct, frozen=True):
 class Program(dict[str, str]):
     """A file of code as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
-    def __init__(self, reference: str, name: str, digest: str, file: File, words: frozenset[str]) -> None:
+    def __init__(
+        self, reference: str, name: str, digest: str, file: File, words: frozenset[str]
+    ) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
         self.file = file
         self.words = words  # those in quotes, by which it may look into what it is told
@@ -78,19 +88,31 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     path = workspace.locate(name, folder, origin)
     digest, words = hashlib.sha256(), set[str]()
     seen, waiting = {path}, [path]
-    while waiting:  # with the modules beside it or the config that it imports, and those that these import
+    while (
+        waiting
+    ):  # with the modules beside it or the config that it imports, and those that these import
         content, here = workspace.read(str(waiting[0]), folder, origin), waiting.pop(0).parent
         digest.update(hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
-        for found in _imported(source, here, (path.parent, folder)) if is_python(path.name) else _modules(source, here):
+        for found in (
+            _imported(source, here, (path.parent, folder))
+            if is_python(path.name)
+            else _modules(source, here)
+        ):
             if found.resolve().is_relative_to(workspace.root) and found not in seen:
                 seen.add(found)
                 waiting.append(found)
         if len(seen) > MOST_FILES:
             what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
-    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(words))
+    return Program(
+        reference,
+        workspace.name(path),
+        digest.hexdigest(),
+        File(path, function, folder),
+        frozenset(words),
+    )
 
 
 def quoted(source: str) -> set[str]:
@@ -100,7 +122,10 @@ def quoted(source: str) -> set[str]:
 
 def argv(command: str) -> list[str]:
     """The words of an ``exec:`` command; no shell sees them."""
-    return [next(filter(None, match.groups()), "") or match[0].strip("\"'") for match in _PARTS.finditer(command)]
+    return [
+        next(filter(None, match.groups()), "") or match[0].strip("\"'")
+        for match in _PARTS.finditer(command)
+    ]
 
 
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
@@ -108,7 +133,9 @@ def command_digest(words: list[str], workspace: Workspace, folder: Path, origin:
     digest = hashlib.sha256()
     for word in words:
         try:
-            if (folder / word).is_file() and (folder / word).resolve().is_relative_to(workspace.root):
+            if (folder / word).is_file() and (folder / word).resolve().is_relative_to(
+                workspace.root
+            ):
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
         except (OSError, ValueError):
             continue
@@ -142,11 +169,21 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
     """
     for written in dict.fromkeys(_LITERAL.findall(source)):
         if written.startswith("#"):
-            yield from [path for folder in (here, *here.parents) if (path := folder / "package.json").is_file()][:1]
+            yield from [
+                path
+                for folder in (here, *here.parents)
+                if (path := folder / "package.json").is_file()
+            ][:1]
             continue
         path = (here / written).resolve()
         endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
-        others = (path.with_suffix(ending) for ending in _MODULES)  # TypeScript names what will be made of it
-        below = (path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES)))  # whose `main` is a path, too
+        others = (
+            path.with_suffix(ending) for ending in _MODULES
+        )  # TypeScript names what will be made of it
+        below = (
+            path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES))
+        )  # whose `main` is a path, too
         named = (path, *endings, *others) if path.name else ()
-        yield from (it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file())
+        yield from (
+            it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file()
+        )

@@ -44,7 +44,9 @@ class Failed(ValueError):
 
     def __init__(self, message: str, *, raised: bool = False) -> None:
         super().__init__(message)
-        self.raised = raised  # what it was called with made it raise, or return what is no plain data
+        self.raised = (
+            raised  # what it was called with made it raise, or return what is no plain data
+        )
 
     @property
     def line(self) -> str:
@@ -67,16 +69,22 @@ class _Desk(Struct):
     leave: Leave = NO_LEAVE
     seclusion: Seclusion | None = None
     waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
-    started: Counter[Place] = field(default_factory=Counter)  # how many workers there are, those that are busy among them
+    started: Counter[Place] = field(
+        default_factory=Counter
+    )  # how many workers there are, those that are busy among them
     busy: set[Worker] = set()
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
-    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}  # files of JavaScript, with what starts them
+    starts: dict[
+        tuple[Path, Path], tuple[str, ...]
+    ] = {}  # files of JavaScript, with what starts them
 
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
         with self.changed:
-            while not self.waiting[place] and self.started[place] >= max(most, 1) and not self.ended:
+            while (
+                not self.waiting[place] and self.started[place] >= max(most, 1) and not self.ended
+            ):
                 self.changed.wait()
             if self.ended:
                 raise Died("the run ended")
@@ -120,12 +128,16 @@ class _Desk(Struct):
 
     def _post(self, place: Place) -> Post:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
+        env["PYTHONPATH"] = os.pathsep.join(
+            filter(None, (str(place.folder), env.get("PYTHONPATH", "")))
+        )
         start, harness = place.node, "harness.js"
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
-            python = next(filter(None, (shutil.which(name, path=env["PATH"]) for name in names)), None)
+            python = next(
+                filter(None, (shutil.which(name, path=env["PATH"]) for name in names)), None
+            )
             if named and python is None:
                 raise Died(f"there is no interpreter `{named}`")
             if named and python:
@@ -144,7 +156,15 @@ class _Desk(Struct):
                 raise
             self.seclusion = seclusion
         hidden = self.seclusion
-        return Post(start, harness, place.folder, env, hidden.user(), hidden.secret, tuple(hidden.fixed(place.folder)))
+        return Post(
+            start,
+            harness,
+            place.folder,
+            env,
+            hidden.user(),
+            hidden.secret,
+            tuple(hidden.fixed(place.folder)),
+        )
 
 
 _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
@@ -171,16 +191,24 @@ def leave() -> Leave:
     return _DESK.leave
 
 
-def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str) -> Program:
+def program(
+    reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str
+) -> Program:
     """The file of code that a config names. Raises ConfigError where it is none, is not there, or may not run.
 
     ``instead`` is a way that needs no leave.
     """
     name = split(reference)[0]
     if not is_python(reference) and not is_javascript(reference):
-        way = "start it by a command, `exec: COMMAND`" if instead == ANSWERS else "write it in Python or JavaScript"
+        way = (
+            "start it by a command, `exec: COMMAND`"
+            if instead == ANSWERS
+            else "write it in Python or JavaScript"
+        )
         cure = f"{instead}; or {way}, and {FLAG}"
-        raise ConfigError.at(f"`{reference}` is code of a kind that gradegate does not run", origin, cure)
+        raise ConfigError.at(
+            f"`{reference}` is code of a kind that gradegate does not run", origin, cure
+        )
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check(f"`{reference}`", origin, instead)
@@ -192,7 +220,11 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
 def check(what: str, origin: Origin, instead: str) -> None:
     """Raises ConfigError where code of the repository may not run."""
     if not leave().granted:
-        raise ConfigError.at(f"{what} is code of the repository, which runs only when it is allowed", origin, f"{instead}; or {FLAG}")
+        raise ConfigError.at(
+            f"{what} is code of the repository, which runs only when it is allowed",
+            origin,
+            f"{instead}; or {FLAG}",
+        )
 
 
 def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
@@ -202,9 +234,23 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
     is told besides. Raises Failed.
     """
     file: File = program.file
-    place = Place(file.folder, role, str(file.path), options.pop("python", ""), options.pop("env", ()), _start(file))
-    called = {"kind": "call", "path": str(file.path), "function": file.function or default, "args": arguments}
-    return ask(place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options)
+    place = Place(
+        file.folder,
+        role,
+        str(file.path),
+        options.pop("python", ""),
+        options.pop("env", ()),
+        _start(file),
+    )
+    called = {
+        "kind": "call",
+        "path": str(file.path),
+        "function": file.function or default,
+        "args": arguments,
+    }
+    return ask(
+        place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
+    )
 
 
 def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
@@ -217,18 +263,26 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
     typed = file.path.suffix.lower() in _TYPED
-    packages = [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
+    packages = (
+        [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
+    )
     if any(place.exists() and brought(place) for place in packages):
         packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
     bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
     named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
-    places = (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
-    node = next(filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None)
+    places = (
+        (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
+    )
+    node = next(
+        filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None
+    )
     cure = "install Node.js{}, or name it by <--node PATH>"
     if leave.apart:
         cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
     if node is None and not bun:
-        raise ConfigError.at(f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format(""))
+        raise ConfigError.at(
+            f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
+        )
     start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
     if node and any((place / "tsx" / "package.json").is_file() for place in packages):
         start = (node, "--import", "tsx", *_PLAIN, "--eval")
@@ -256,7 +310,9 @@ def inline(code: str, arguments: list[Any], role: str) -> Any:
     return ask(Place(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments})
 
 
-def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, workers: int = 0) -> Any:
+def ask(
+    place: Place, request: Mapping[str, Any], seconds: float | None = None, workers: int = 0
+) -> Any:
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
     if not desk.leave.granted:
@@ -283,7 +339,9 @@ def _executable(found: str, path: str) -> str:
     try:
         line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
         ours = {"PATH": path}
-        said = subprocess.run(line, capture_output=True, text=True, timeout=30, env=ours, check=False).stdout  # noqa: S603
+        said = subprocess.run(  # noqa: S603
+            line, capture_output=True, text=True, timeout=30, env=ours, check=False
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return found
     return said.strip() if Path(said.strip()).is_file() else found

@@ -61,10 +61,15 @@ def exchange(question: bytes | None, into: int, out: int, seconds: float, told: 
 
 
 _HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.sandbox.keeper import main; main()"
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); from gradegate.sandbox.keeper import main; main()"
+)
 KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
 _FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
-LAST_LINES, LAST_CHARACTERS = 6, 1000  # of what a process printed that ended by itself; fewer than a keeper keeps
+LAST_LINES, LAST_CHARACTERS = (
+    6,
+    1000,
+)  # of what a process printed that ended by itself; fewer than a keeper keeps
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
 LIMITS = {
     "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
@@ -78,7 +83,9 @@ LIMITS = {
 class Post(Struct, frozen=True):
     """Where a worker works."""
 
-    start: tuple[str, ...]  # an interpreter with its options, which takes the harness as its last argument
+    start: tuple[
+        str, ...
+    ]  # an interpreter with its options, which takes the harness as its last argument
     harness: str
     folder: Path
     env: dict[str, str]  # what it sees of the environment
@@ -116,7 +123,12 @@ class Worker:
             os.close(requests)
             os.close(answers)
         os.set_blocking(self._in, False)
-        home = {"HOME": self._home, "TMPDIR": self._home, "USER": "gradegate", "LOGNAME": "gradegate"}
+        home = {
+            "HOME": self._home,
+            "TMPDIR": self._home,
+            "USER": "gradegate",
+            "LOGNAME": "gradegate",
+        }
         task = {
             "argv": [*post.start, (_HERE / post.harness).read_text(encoding="utf-8")],
             "env": {**post.env, **home},
@@ -134,7 +146,9 @@ class Worker:
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
-        content = json.dumps(request, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        content = json.dumps(request, default=str, ensure_ascii=False).encode(
+            "utf-8", "backslashreplace"
+        )
         try:
             said = exchange(content, self._in, self._out, seconds, seconds)
         except EOFError as e:
@@ -183,14 +197,21 @@ class Worker:
             return Died(f"its process was not started: {report['refused']}")
         if "code" not in report:
             return Died("its process was ended from outside")
-        lines = [line for line in str(report.get("tail", "")).strip().splitlines() if not _FRAME.match(line)]
+        lines = [
+            line
+            for line in str(report.get("tail", "")).strip().splitlines()
+            if not _FRAME.match(line)
+        ]
         last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
         return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))
 
 
 _SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.sandbox.sandbox_worker import serve; serve(modules)"
 _NO_START = "the process to evaluate it in does not start"
-_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
+_LIBRARIES = (
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+)  # without them some builds of Python do not start
 
 
 class Sandbox:
@@ -208,7 +229,15 @@ class Sandbox:
         environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-I", "-B", "-c", _SERVE, " ".join(sorted(modules)), *filter(os.path.isabs, sys.path)],
+                [
+                    sys.executable,
+                    "-I",
+                    "-B",
+                    "-c",
+                    _SERVE,
+                    " ".join(sorted(modules)),
+                    *filter(os.path.isabs, sys.path),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -240,7 +269,9 @@ class Sandbox:
             code = self._process.wait()
             if code == -signal.SIGPROF:
                 raise Died(f"it takes more than {SECONDS:g} seconds") from e
-            raise Died(f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB") from e
+            raise Died(
+                f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB"
+            ) from e
 
     def end(self) -> None:
         """Kill it and take leave of it."""

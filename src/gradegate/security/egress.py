@@ -10,10 +10,22 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from gradegate.security.environment import is_runners, sounds_secret
-from gradegate.security.hosts import Address, Host, Vendor, allowed, bound_by, host_at, is_private, literal, refused
+from gradegate.security.hosts import (
+    Address,
+    Host,
+    Vendor,
+    allowed,
+    bound_by,
+    host_at,
+    is_private,
+    literal,
+    refused,
+)
 from gradegate.structs import replace
 
-METADATA = "it is a service that gives out the machine's own credentials, so gradegate never calls it"
+METADATA = (
+    "it is a service that gives out the machine's own credentials, so gradegate never calls it"
+)
 PRIVATE = "it is an address inside a private network"
 NO_NAME = "it is not a host name: write letters from a to z, digits and dashes between dots, and other letters as `xn--...`"
 
@@ -43,11 +55,16 @@ class Egress:
 
     def is_credential(self, name: str) -> bool:
         """Whether the value of a variable is a credential."""
-        return name in self.named or (sounds_secret(name) and (name not in self.opened or self.is_vendors(name)))
+        return name in self.named or (
+            sounds_secret(name) and (name not in self.opened or self.is_vendors(name))
+        )
 
     def signs_as(self, name: str) -> str:
         """The one option that a variable may fill whose value signs, and is never sent; empty for any other variable."""
-        return next((option for it in self.vendors() for signing, option in it.signing if signing == name), "")
+        return next(
+            (option for it in self.vendors() for signing, option in it.signing if signing == name),
+            "",
+        )
 
     def is_address(self, name: str, url: str) -> bool:
         """Whether the value of a variable is where an address leads, and no vendor's key."""
@@ -62,7 +79,11 @@ class Egress:
 
         A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
         """
-        if not self.bound or any(host.takes(url) for host in self.hosts) or _leads(self.variables.get(name, ""), url):
+        if (
+            not self.bound
+            or any(host.takes(url) for host in self.hosts)
+            or _leads(self.variables.get(name, ""), url)
+        ):
             return True
         vendors = tuple(self.vendors())
         own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]
@@ -81,9 +102,15 @@ class Egress:
         # The workflow names it in the list of allowed hosts, or in the environment: as a provider's address, or as a proxy.
         host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
         variables = {variable for vendor in self.vendors() for variable in vendor.addresses}
-        variables |= {variable for variable in self.variables if variable.lower().endswith("_proxy")}
+        variables |= {
+            variable for variable in self.variables if variable.lower().endswith("_proxy")
+        }
         held = (bound_by(self.variables.get(variable, "")) for variable in variables)
-        return "" if host and host.name in {named.name for named in (*self.hosts, *held) if named} else PRIVATE
+        return (
+            ""
+            if host and host.name in {named.name for named in (*self.hosts, *held) if named}
+            else PRIVATE
+        )
 
     def reaches(self, url: str) -> str:
         """The same for the host of an address, by its name alone."""

@@ -32,16 +32,25 @@ _SECRET = re.compile(
     r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
     re.IGNORECASE,
 )
-_NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
+_NOT_SECRET = re.compile(
+    r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK",
+    re.DOTALL,
+)
 
-FIELD, HEADER, TEXT = ("field", "header", "text")  # as what a provider sends a value: its credential, a header, anything else
+FIELD, HEADER, TEXT = (
+    "field",
+    "header",
+    "text",
+)  # as what a provider sends a value: its credential, a header, anything else
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
 OWN = ("push", "workflow_dispatch", "schedule")
 # Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
 # others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
-FREE = frozenset("merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split())
+FREE = frozenset(
+    "merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split()
+)
 STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
 
 
@@ -72,7 +81,9 @@ def open_variables(written: Iterable[str], option: str = "allowed-env") -> froze
     """The names of ``allowed-env``, or of another. Raises ConfigError for the runner's own and for what is not a name."""
     given = names(written)
     wrong = [
-        Mistake(f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}")
+        Mistake(
+            f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}"
+        )
         for name in given
         if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
     ]
@@ -140,7 +151,11 @@ class Environment:
     def is_default_branch(self) -> bool:
         """Whether the event is a push to the default branch, its schedule, or started there by hand."""
         name = self.default_branch
-        return self.event in OWN and name != "" and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
+        return (
+            self.event in OWN
+            and name != ""
+            and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
+        )
 
     @property
     def default_branch(self) -> str:
@@ -163,7 +178,10 @@ class Environment:
         """Whether the event's pull request comes from another repository; None where the event does not say."""
         try:
             pull = self._payload()["pull_request"]
-            base, head = pull["base"]["repo"]["full_name"], (pull["head"]["repo"] or {}).get("full_name")
+            base, head = (
+                pull["base"]["repo"]["full_name"],
+                (pull["head"]["repo"] or {}).get("full_name"),
+            )
         except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
             return None
         if not isinstance(base, str) or not isinstance(head, str | None):
@@ -174,7 +192,9 @@ class Environment:
         with Path(self.variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
             return json.loads(file.read(LARGEST))
 
-    def over(self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None) -> Environment:
+    def over(
+        self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None
+    ) -> Environment:
         """With more of a config's own values."""
         if not literals:
             return self
@@ -185,7 +205,9 @@ class Environment:
     def get(self, name: str) -> str:
         """The value as a provider's config reads it; empty when it is not set or the runner's own."""
         if self.uses is not None:
-            self.uses.update(Use(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ()))
+            self.uses.update(
+                Use(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ())
+            )
         return self.key(name)
 
     def key(self, name: str) -> str:
@@ -193,7 +215,11 @@ class Environment:
         if name in self.literals:
             return self.literals[name]
         value = "" if is_runners(name) else self.variables.get(name, "")
-        return STAND_IN if self.keyless and not value and sounds_secret(name) and not is_runners(name) else value
+        return (
+            STAND_IN
+            if self.keyless and not value and sounds_secret(name) and not is_runners(name)
+            else value
+        )
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""
@@ -215,18 +241,29 @@ class Environment:
 
     def is_closed(self, name: str) -> bool:
         """Whether texts outside a provider's config may not show it. What nobody set is not closed."""
-        return bool(self.sources(name)) or (is_runners(name) and name in self.variables and name not in self.literals)
+        return bool(self.sources(name)) or (
+            is_runners(name) and name in self.variables and name not in self.literals
+        )
 
     def texts(self) -> dict[str, str]:
         """All that any text of a config may show."""
         names = {*self.literals, *((PLAIN | self.open_) & self.variables.keys())}
-        return {name: {**self.variables, **self.literals}[name] for name in sorted(names) if not self.is_closed(name)}
+        return {
+            name: {**self.variables, **self.literals}[name]
+            for name in sorted(names)
+            if not self.is_closed(name)
+        }
 
 
 # --- values that are secret ---------------------------------------------------------------------------------------
 
-_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
-_USERINFO = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE
+)
+_USERINFO = re.compile(
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@",
+    re.IGNORECASE,
+)
 # The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
 _SECRET_OPTION = re.compile(
     r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
@@ -243,7 +280,11 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
     With ``:password`` behind its name, a variable's part is the password of the address that it holds.
     """
     named = {name: value for name, value in variables.items() if sounds_secret(name)}
-    named |= {name: variables[name] for name in read if name in variables and not _ADDRESS.fullmatch(variables[name])}
+    named |= {
+        name: variables[name]
+        for name in read
+        if name in variables and not _ADDRESS.fullmatch(variables[name])
+    }
     for name, value in variables.items():
         named |= {f"{name}:password": password for password in passwords(value)}
     return {name: value for name, value in named.items() if value.strip()}
@@ -303,7 +344,11 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
     paths = [path.strip() for text in written for path in text.split(",") if path.strip()]
     if paths and environ.get("GITHUB_ACTIONS") == "true":
         cure = "set the variables by `env:` of the workflow's step, from its secrets"
-        raise ConfigError.at("--env-file is not allowed on GitHub, where a pull request could write the file", None, cure)
+        raise ConfigError.at(
+            "--env-file is not allowed on GitHub, where a pull request could write the file",
+            None,
+            cure,
+        )
     merged = dict(environ)
     mistakes: list[Mistake] = []
     for path in paths:
@@ -311,10 +356,16 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
             with (cwd / path).open("rb") as file:
                 raw = file.read(_MOST + 1) if (cwd / path).is_file() else None
             if raw is None or len(raw) > _MOST:
-                raise ConfigError.at(f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file")
+                raise ConfigError.at(
+                    f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file"
+                )
             merged |= variables_of(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
         except OSError as e:
-            mistakes.append(Mistake(f"--env-file `{path}` cannot be read: {e.strerror}", None, "correct the path"))
+            mistakes.append(
+                Mistake(
+                    f"--env-file `{path}` cannot be read: {e.strerror}", None, "correct the path"
+                )
+            )
         except ConfigError as e:
             mistakes += e.mistakes
     if mistakes:

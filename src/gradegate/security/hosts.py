@@ -17,9 +17,13 @@ from gradegate.structs import Struct
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 # Services that hand out a machine's own credentials, beside the link-local ones: of Alibaba, Oracle, Azure, AWS, Google.
-_SERVICES = "100.100.100.200 192.0.0.192 168.63.129.16 fd00:ec2::254 fd00:ec2::23 fd20:ce::254".split()
+_SERVICES = (
+    "100.100.100.200 192.0.0.192 168.63.129.16 fd00:ec2::254 fd00:ec2::23 fd20:ce::254".split()
+)
 _METADATA = frozenset(map(ipaddress.ip_address, _SERVICES))
-_METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_METADATA_NAMES = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
+)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NETWORK = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
@@ -35,13 +39,21 @@ class Host(Struct, frozen=True):
     def takes(self, url: str) -> bool:
         """Whether an address is at this host."""
         other = host_at(url)
-        if other is None or other.name != self.name or (self.scheme and other.scheme != self.scheme):
+        if (
+            other is None
+            or other.name != self.name
+            or (self.scheme and other.scheme != self.scheme)
+        ):
             return False
         return self.port is None or self.port == other.port
 
     def __str__(self) -> str:
         name = f"[{self.name}]" if ":" in self.name else self.name
-        return (f"{self.scheme}://" if self.scheme else "") + name + (f":{self.port}" if self.port else "")
+        return (
+            (f"{self.scheme}://" if self.scheme else "")
+            + name
+            + (f":{self.port}" if self.port else "")
+        )
 
 
 def host_at(url: str) -> Host | None:
@@ -68,7 +80,12 @@ def allowed(written: str) -> Host | None:
     text = written.strip().lower()
     whole = text if "://" in text else f"http://{text}"
     host = host_at(whole)
-    if host is None or (parts := urlsplit(whole)).username is not None or parts.query or parts.fragment:
+    if (
+        host is None
+        or (parts := urlsplit(whole)).username is not None
+        or parts.query
+        or parts.fragment
+    ):
         return None
     if "://" in text:
         return host
@@ -79,7 +96,11 @@ def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
     named = {text: allowed(text) for text in names(written)}
     cure = "write host, host:port or https://host, each host by its whole name"
-    wrong = [Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure) for text in named if not named[text]]
+    wrong = [
+        Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure)
+        for text in named
+        if not named[text]
+    ]
     if wrong:
         raise ConfigError(*wrong)
     return tuple(host for host in named.values() if host)
@@ -108,7 +129,9 @@ def refused(name: str, address: Address | None = None) -> bool:
         return True
     address = address or literal(plain)
     spelt = {_unwrapped(address)} if address else set()
-    if isinstance(address, ipaddress.IPv6Address):  # however it carries one of version 4: there are many ways
+    if isinstance(
+        address, ipaddress.IPv6Address
+    ):  # however it carries one of version 4: there are many ways
         spelt.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return any(it in _METADATA or it.is_link_local for it in spelt)
 
@@ -116,7 +139,9 @@ def refused(name: str, address: Address | None = None) -> bool:
 def is_private(address: Address) -> bool:
     """Whether an address is inside somebody's network, loopback apart."""
     address = _unwrapped(address)
-    return (not address.is_global or address.is_multicast) and not (address.is_loopback or address.is_unspecified)
+    return (not address.is_global or address.is_multicast) and not (
+        address.is_loopback or address.is_unspecified
+    )
 
 
 def _unwrapped(address: Address) -> Address:
@@ -137,7 +162,11 @@ def _literal(name: str) -> Address | None:
     except ValueError:
         pass
     try:  # what connecting takes for an address, too: 2130706433, 0x7f.1, 0177.0.0.1
-        return ipaddress.ip_address(socket.inet_aton(name)) if re.fullmatch(r"[0-9a-fx.]+", name) else None
+        return (
+            ipaddress.ip_address(socket.inet_aton(name))
+            if re.fullmatch(r"[0-9a-fx.]+", name)
+            else None
+        )
     except (OSError, ValueError):
         return None
 
@@ -170,14 +199,25 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
         return None
     what = f"{host.name} is the container of the action, not the runner, so an application from an earlier step is not there"
     gateway = gateway_of(Path("/proc/net/route"))
-    other = f"; or start the application on 0.0.0.0, and write {gateway} in place of {host.name}" if gateway else ""
-    return what, f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}"
+    other = (
+        f"; or start the application on 0.0.0.0, and write {gateway} in place of {host.name}"
+        if gateway
+        else ""
+    )
+    return (
+        what,
+        f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}",
+    )
 
 
 def is_loopback(name: str) -> bool:
     """Whether a host is the machine itself by its name."""
     address = literal(name)
-    return name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback)
+    return (
+        name == "localhost"
+        or name.endswith(".localhost")
+        or (address is not None and address.is_loopback)
+    )
 
 
 def gateway_of(routes: Path) -> str:

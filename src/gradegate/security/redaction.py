@@ -25,7 +25,11 @@ _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every
 _LEAST_LINE = 12  # of a secret that has several lines, each of this length is one
 _LEAST_BONES = 12  # letters and digits; of fewer, other words might have as many in that order
 _LEAST_CUT, _LEAST_END = 6, 8  # characters of a secret that ends at a cut, or at the end of a text
-_PROBE, _STEP, _WHOLE = (12, 8, 24)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
+_PROBE, _STEP, _WHOLE = (
+    12,
+    8,
+    24,
+)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
 _MOST_PARTS = 32
 _INVISIBLE = (
@@ -72,14 +76,20 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
     traces = Traces.of(values)
     shorts = sorted(filter(_is_word, values), key=len, reverse=True) if short else []
-    words = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, shorts))})(?![^\W_])") if shorts else None
+    words = (
+        re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, shorts))})(?![^\W_])")
+        if shorts
+        else None
+    )
     if not traces.forms and words is None and not _traces.forms:
         return unchanged
 
     def hide(text: str) -> str:
         for sought in (traces, _traces):
             parts, end = [], 0
-            for first, last in sorted(sought.spans(text)) if sought.forms else ():  # those that overlap go as one
+            for first, last in (
+                sorted(sought.spans(text)) if sought.forms else ()
+            ):  # those that overlap go as one
                 if first >= end:
                     parts += [text[end:first], HIDDEN]
                 end = max(end, last)
@@ -102,7 +112,13 @@ class Traces(Struct, frozen=True):
         given = list(secrets)
         values = [secret for secret in given if len(secret) >= _LONG]
         forms = {form for value in values for form in _forms(value)}
-        forms |= {form for word in given if _is_word(word) for form in _encoded(word) if len(form) >= _LONG}
+        forms |= {
+            form
+            for word in given
+            if _is_word(word)
+            for form in _encoded(word)
+            if len(form) >= _LONG
+        }
         bones = {bone for bone in map(_bones, forms) if len(bone) >= _LEAST_BONES}
         parts = {part: bone for bone in map(_bones, values) for part in _parts(bone)}
         return cls(tuple(sorted(forms, key=len, reverse=True)), tuple(bones), parts)
@@ -110,10 +126,17 @@ class Traces(Struct, frozen=True):
     @classmethod
     def whole(cls, secrets: Iterable[str]) -> Traces:
         """What to look for of whole secrets alone: each as it is and encoded, and all of that forwards and backwards."""
-        forms = {form for secret in secrets for way in (secret, secret[::-1]) for form in (way, *_encoded(way))}
+        forms = {
+            form
+            for secret in secrets
+            for way in (secret, secret[::-1])
+            for form in (way, *_encoded(way))
+        }
         forms |= {form[::-1] for form in forms}
         bones = {bone for bone in map(_bones, forms) if len(bone) >= _LEAST_BONES}
-        return cls(tuple(form for form in forms if len(_bones(form)) < _LEAST_BONES), tuple(bones), {})
+        return cls(
+            tuple(form for form in forms if len(_bones(form)) < _LEAST_BONES), tuple(bones), {}
+        )
 
     def spans(self, text: str) -> list[Span]:
         """Where the text gives a secret away."""
@@ -141,20 +164,32 @@ class Traces(Struct, frozen=True):
         return any(form in text for form in self.forms) or self._in(_bones(text))
 
     def _in(self, bones: bytes) -> bool:
-        return any(bone in bones for bone in self.bones) or any(part in bones for part in self.parts)
+        return any(bone in bones for bone in self.bones) or any(
+            part in bones for part in self.parts
+        )
 
     def _traced(self, text: str, depth: int) -> Iterator[Span]:
         """Where secrets stand in a text whose escapes are undone so many times; by their bones alone when it is as it is."""
         if not depth and not self._in(_bones(text)):
             return
-        places: list[Span] = [(place, place + 1) for place in range(len(text))]  # where each character came from
+        places: list[Span] = [
+            (place, place + 1) for place in range(len(text))
+        ]  # where each character came from
         for _ in range(depth):
             pieces = list(_pieces(text))
             text = "".join(piece for piece, *_ in pieces)
-            origins = [[(places[a][0], places[z - 1][1])] * len(piece) if undone else places[a:z] for piece, a, z, undone in pieces]
+            origins = [
+                [(places[a][0], places[z - 1][1])] * len(piece) if undone else places[a:z]
+                for piece, a, z, undone in pieces
+            ]
             places = [place for part in origins for place in part]
-        yield from ((places[first][0], places[last - 1][1]) for first, last in _spans(text, self.forms))
-        parts, places_of_bytes = [], list[Span]()  # the bones of each character, and for each byte where it came from
+        yield from (
+            (places[first][0], places[last - 1][1]) for first, last in _spans(text, self.forms)
+        )
+        parts, places_of_bytes = (
+            [],
+            list[Span](),
+        )  # the bones of each character, and for each byte where it came from
         for character, place in zip(text, places, strict=True):
             parts.append(_bones(character))
             places_of_bytes += [place] * len(parts[-1])
@@ -162,11 +197,23 @@ class Traces(Struct, frozen=True):
         hits = list(_spans(bones, self.bones))
         for part, whole in self.parts.items():  # as far as a part of a secret goes on to both sides
             for first, last in _spans(bones, (part,)):
-                at = whole.index(part) - first  # where the bones of the text would stand in those of the secret
+                at = (
+                    whole.index(part) - first
+                )  # where the bones of the text would stand in those of the secret
                 start, end = max(0, -at), min(len(bones), len(whole) - at)
-                begin = next((it + 1 for it in reversed(range(start, first)) if bones[it] != whole[it + at]), start)
-                hits.append((begin, next((it for it in range(last, end) if bones[it] != whole[it + at]), end)))
-        yield from ((places_of_bytes[first][0], places_of_bytes[last - 1][1]) for first, last in hits)
+                begin = next(
+                    (it + 1 for it in reversed(range(start, first)) if bones[it] != whole[it + at]),
+                    start,
+                )
+                hits.append(
+                    (
+                        begin,
+                        next((it for it in range(last, end) if bones[it] != whole[it + at]), end),
+                    )
+                )
+        yield from (
+            (places_of_bytes[first][0], places_of_bytes[last - 1][1]) for first, last in hits
+        )
 
     def _cuts(self, text: str) -> Iterator[Span]:
         """Where a text breaks off in the middle of a form: at its end, or at the sign of an excerpt."""
@@ -195,7 +242,11 @@ def _is_word(secret: str) -> bool:
 def _forms(secret: str) -> Iterator[str]:
     lines = [line.strip() for line in secret.splitlines()]
     squeezed = "".join(lines)  # as it stands where breaks are undone
-    yield from (secret, *(line for line in lines if len(line) >= _LEAST_LINE), *([squeezed] if len(squeezed) >= _LONG else []))
+    yield from (
+        secret,
+        *(line for line in lines if len(line) >= _LEAST_LINE),
+        *([squeezed] if len(squeezed) >= _LONG else []),
+    )
     yield from _encoded(secret)
 
 
@@ -220,7 +271,11 @@ def _parts(bones: bytes) -> Iterator[bytes]:
     What is long is so for its secret: a token has a thousand letters, of which fifty are of no use, and each part costs a
     search in every text.
     """
-    size, step = (_PROBE, max(_STEP, len(bones) // _MOST_PARTS)) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
+    size, step = (
+        (_PROBE, max(_STEP, len(bones) // _MOST_PARTS))
+        if len(bones) >= _WHOLE
+        else (max(9, len(bones) * 2 // 3), 1)
+    )
     parts = (bones[start : start + size] for start in range(0, len(bones) - size + 1, step))
     yield from (part for part in parts if not part.isalpha() and not part.isdigit())
 

@@ -26,7 +26,11 @@ def structure(text: str) -> list[Any] | dict[str, Any] | None:
         if start.startswith(("[", "{")):
             parsed = json.loads(start)
             return parsed if isinstance(parsed, list | dict) else None
-        listed = document.read(text.encode("utf-8", "replace"), "chat") if start.startswith("- role:") else None
+        listed = (
+            document.read(text.encode("utf-8", "replace"), "chat")
+            if start.startswith("- role:")
+            else None
+        )
         return listed if messages(listed) else None
     except (ValueError, RecursionError, ConfigError):
         return None
@@ -43,12 +47,18 @@ def parse(text: str, understood: bool = False) -> tuple[Message, ...] | None:
 def is_chat(value: Any) -> bool:
     """Whether data is meant as a list of messages, understood or not."""
     listed = isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
-    return listed and all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
+    return listed and all(
+        isinstance(item, Mapping) and "role" in item and "content" in item for item in value
+    )
 
 
 def broken(text: str, understood: bool = False) -> str:
     """Why a text that is meant as chat JSON cannot be read as such; empty for any other, and where it can."""
-    fenced = '"role"' in text and _BEGIN.match(text) is not None and _END.search(text, max(0, len(text) - _TAIL)) is not None
+    fenced = (
+        '"role"' in text
+        and _BEGIN.match(text) is not None
+        and _END.search(text, max(0, len(text) - _TAIL)) is not None
+    )
     if not (fenced or _START.match(text)) or parse(text, understood) is not None:
         return ""
     try:
@@ -79,11 +89,18 @@ def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None
 
 def _message(item: Any, understood: bool) -> Message:
     """Raises ValueError with why it is none."""
-    role, content = (item.get("role"), item.get("content")) if isinstance(item, Mapping) else (None, None)
+    role, content = (
+        (item.get("role"), item.get("content")) if isinstance(item, Mapping) else (None, None)
+    )
     if role not in ROLES:
         which = f"with the role `{excerpt(str(role), 60)}`" if role else "without a role"
         raise ValueError(f"has a message {which}; the roles are {', '.join(ROLES)}")
-    written = {key: value for key, value in item.items() if value and key not in ("role", "content")} or None if understood else item
+    written = (
+        {key: value for key, value in item.items() if value and key not in ("role", "content")}
+        or None
+        if understood
+        else item
+    )
     if isinstance(content, str):
         return Message(role, content, written=written)
     if content is None and (item.get("tool_calls") or item.get("function_call")):
@@ -95,9 +112,13 @@ def _message(item: Any, understood: bool) -> Message:
         image, text = image_of(part), text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if understood and text is None and not image:
-            raise ValueError(f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image")
+            raise ValueError(
+                f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image"
+            )
         if understood and (more := unread(part)):
-            raise ValueError(f"has a message that cannot be sent: `{excerpt(more, 60)}` in a part `{kind}`")
+            raise ValueError(
+                f"has a message that cannot be sent: `{excerpt(more, 60)}` in a part `{kind}`"
+            )
         if text is not None:
             texts.append(text)
         elif image:
@@ -107,7 +128,11 @@ def _message(item: Any, understood: bool) -> Message:
 
 def text_of(part: Mapping[str, Any]) -> str | None:
     """The text of a part that is one; Bedrock's Converse names no type."""
-    return part["text"] if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str) else None
+    return (
+        part["text"]
+        if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str)
+        else None
+    )
 
 
 def image_of(part: Mapping[str, Any]) -> str:
@@ -119,7 +144,11 @@ def image_of(part: Mapping[str, Any]) -> str:
         content = source.get("bytes") if isinstance(source, Mapping) else None
         if not isinstance(content, str):
             return ""
-        return content if content.startswith("data:") else f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
+        return (
+            content
+            if content.startswith("data:")
+            else f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
+        )
     if kind in ("image_url", "input_image"):
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""
@@ -132,7 +161,9 @@ def image_of(part: Mapping[str, Any]) -> str:
 
 def unread(part: Mapping[str, Any], detailed: bool = False) -> str:
     """A key of a text or an image part that says something beside them; empty for none. ``detailed``: the detail of an image is read."""
-    known: Mapping[str, Any] = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
+    known: Mapping[str, Any] = {
+        "image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))
+    }
     if text_of(part) is not None:
         known = {"text": None}
     elif part.get("type") is None:

@@ -9,7 +9,18 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.templating import printing as js
-from gradegate.templating.printing import UNDEFINED, is_nothing, is_true, member, number, show, to_number, to_string, units, whole
+from gradegate.templating.printing import (
+    UNDEFINED,
+    is_nothing,
+    is_true,
+    member,
+    number,
+    show,
+    to_number,
+    to_string,
+    units,
+    whole,
+)
 
 
 def _text(value: Any) -> str:
@@ -25,7 +36,9 @@ def _items(value: Any) -> Any:
     """What has a length and positions: a list or a text; of any other value nothing. Raises TypeError for null."""
     if is_nothing(value):
         raise TypeError("the filter is for lists")
-    return units(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    return (
+        units(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    )
 
 
 def _list(value: Any) -> list[Any]:
@@ -57,14 +70,20 @@ def _reverse(value: Any) -> Any:
     return whole(turned) if isinstance(value, str) else list(turned)
 
 
-def _sort(value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None) -> list[Any]:
+def _sort(
+    value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None
+) -> list[Any]:
     def key(item: Any) -> Any:
         for part in to_string(attribute).split(".") if is_true(attribute) else ():
             item = member(item, part)
         return item.lower() if isinstance(item, str) and not is_true(case_sensitive) else item
 
     def compared(left: Any, right: Any) -> int:
-        order = -1 if js.SIGNS["<"](key(left), key(right)) else int(js.SIGNS[">"](key(left), key(right)))
+        order = (
+            -1
+            if js.SIGNS["<"](key(left), key(right))
+            else int(js.SIGNS[">"](key(left), key(right)))
+        )
         return -order if is_true(reverse) else order
 
     return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compared))
@@ -78,11 +97,16 @@ def _capitalize(value: Any) -> str:
 def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
     space = " " * _size(width, 4)
     lines = _text(value).split("\n") if _text(value) else []
-    return "\n".join(line if not (at or is_true(first)) else space + line for at, line in enumerate(lines))
+    return "\n".join(
+        line if not (at or is_true(first)) else space + line for at, line in enumerate(lines)
+    )
 
 
 def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) -> Any:
-    texts = [to_string(it) if isinstance(it, int | float) and not isinstance(it, bool) else it for it in (value, old)]
+    texts = [
+        to_string(it) if isinstance(it, int | float) and not isinstance(it, bool) else it
+        for it in (value, old)
+    ]
     if not all(isinstance(text, str) for text in texts):
         return value
     by = to_string(new)
@@ -113,7 +137,11 @@ def _urlencode(value: Any) -> str:
 
     if isinstance(value, str):
         return quoted(value)
-    pairs = value.items() if isinstance(value, Mapping) else ((member(it, 0), member(it, 1)) for it in _list(value))
+    pairs = (
+        value.items()
+        if isinstance(value, Mapping)
+        else ((member(it, 0), member(it, 1)) for it in _list(value))
+    )
     return "&".join(f"{quoted(key)}={quoted(item)}" for key, item in pairs)
 
 
@@ -137,7 +165,9 @@ def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
     given = to_number(value) * factor
     if not math.isfinite(given):
         return given
-    rounded = {"ceil": math.ceil, "floor": math.floor}.get(to_string(method), lambda it: math.floor(it + 0.5))(given)
+    rounded = {"ceil": math.ceil, "floor": math.floor}.get(
+        to_string(method), lambda it: math.floor(it + 0.5)
+    )(given)
     return number(rounded / factor)
 
 
@@ -157,7 +187,13 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "int": _leading(int, r"\s*([+-]?\d+)"),
     "join": _join,
     "last": lambda value: member(items := _items(value), len(items) - 1),
-    "length": lambda it: 0 if is_nothing(it) or it is False else len(it) if isinstance(it, Mapping) else member(it, "length"),
+    "length": lambda it: (
+        0
+        if is_nothing(it) or it is False
+        else len(it)
+        if isinstance(it, Mapping)
+        else member(it, "length")
+    ),
     "load": json.loads,
     "lower": lambda value: _text(value).lower(),
     "replace": _replace,

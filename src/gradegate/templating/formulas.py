@@ -44,7 +44,9 @@ class Working(Struct, frozen=True):
         if isinstance(self.way, Script):
             found = self.way.call(scores, step)
             if found.type not in ("number", "boolean"):
-                given = {"string": "a text", "undefined": "nothing", "null": "nothing"}.get(found.type, f"an {found.type}")
+                given = {"string": "a text", "undefined": "nothing", "null": "nothing"}.get(
+                    found.type, f"an {found.type}"
+                )
                 raise ScriptError(f"it gives {given}, and a metric is a number")
             number = float(found.value)
         else:
@@ -57,17 +59,27 @@ class Working(Struct, frozen=True):
             except ValueError:  # such as the root of a negative number
                 number = math.nan
         if not math.isfinite(number):
-            raise ScriptError("it gives NaN, as 0 / 0 does" if math.isnan(number) else "it gives Infinity, as a division by 0 does")
+            raise ScriptError(
+                "it gives NaN, as 0 / 0 does"
+                if math.isnan(number)
+                else "it gives Infinity, as a division by 0 does"
+            )
         return number
 
 
 def working(code: Code) -> Working:
     """How a ``value`` of ``derivedMetrics`` is worked out. Raises ScriptError for what cannot be used."""
-    if not isinstance(code, str) or re.match(r"\s*(?:async\s+)?function\b", code) or snippet.is_arrow(code):
+    if (
+        not isinstance(code, str)
+        or re.match(r"\s*(?:async\s+)?function\b", code)
+        or snippet.is_arrow(code)
+    ):
         return Working(script.of_function(code, "namedScores", "evalStep"), None)
     if len(code) > MAX_CHARACTERS:
         raise ScriptError(f"it has more than {MAX_CHARACTERS:,} characters", cure="write less")
-    words: dict[str, str | float] = {}  # numbers, metrics and functions, by names that Python takes for names
+    words: dict[
+        str, str | float
+    ] = {}  # numbers, metrics and functions, by names that Python takes for names
     source = ""
     for match in _TOKEN.finditer(code.strip()):
         text = match[match.lastgroup or 0]
@@ -79,14 +91,20 @@ def working(code: Code) -> Working:
             source += f" v{len(words)}"
             words[f"v{len(words)}"] = float(text) if match.lastgroup == "number" else text
     if not source:
-        raise ScriptError("it is empty", cure="write an expression such as `hits / (hits + misses)`")
+        raise ScriptError(
+            "it is empty", cure="write an expression such as `hits / (hits + misses)`"
+        )
     names = set[str]()
     try:
         value = _read(ast.parse(source.strip(), mode="eval").body, words, names, 1)
     except SyntaxError as e:
-        raise ScriptError("an operator, a bracket or a value is missing or extra", cure=_CURE) from e
+        raise ScriptError(
+            "an operator, a bracket or a value is missing or extra", cure=_CURE
+        ) from e
     except (RecursionError, MemoryError) as e:
-        raise ScriptError("it is nested too deeply", cure="split it into several derived metrics") from e
+        raise ScriptError(
+            "it is nested too deeply", cure="split it into several derived metrics"
+        ) from e
     return Working(value, frozenset(names))
 
 
@@ -106,18 +124,30 @@ def _read(node: ast.expr, words: Mapping[str, str | float], names: set[str], dep
             left, right = (_read(side, words, names, depth + 1) for side in (node.left, node.right))
             return lambda scores: join(left(scores), right(scores))
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
-            value, factor = _read(node.operand, words, names, depth + 1), -1 if isinstance(node.op, ast.USub) else 1
+            value, factor = (
+                _read(node.operand, words, names, depth + 1),
+                -1 if isinstance(node.op, ast.USub) else 1,
+            )
             return lambda scores: factor * value(scores)
         case ast.Call(func=ast.Name(id=key), args=given) if isinstance(name := words[key], str):
             if name not in _FUNCTIONS:
                 near = suggest(name, _FUNCTIONS) or f"the functions are {', '.join(_FUNCTIONS)}"
-                raise ScriptError(f"the function `{name}` is not supported", cure=f"{near}; or write one of JavaScript")
+                raise ScriptError(
+                    f"the function `{name}` is not supported",
+                    cure=f"{near}; or write one of JavaScript",
+                )
             least, most, function = _FUNCTIONS[name]
             if most == _ANY and len(given) == 1 and isinstance(given[0], ast.List):
                 given = given[0].elts
             if not least <= len(given) <= most:
-                wanted = f"{least}" if least == most else f"{least} or {'more' if most == _ANY else most}"
-                raise ScriptError(f"`{name}` takes {wanted} arguments, not {len(given)}", cure="correct them")
+                wanted = (
+                    f"{least}"
+                    if least == most
+                    else f"{least} or {'more' if most == _ANY else most}"
+                )
+                raise ScriptError(
+                    f"`{name}` takes {wanted} arguments, not {len(given)}", cure="correct them"
+                )
             values = [_read(item, words, names, depth + 1) for item in given]
             return lambda scores: function(*[value(scores) for value in values])
     raise ScriptError("a bracket or a comma is not supported there", cure=_CURE)
@@ -135,12 +165,16 @@ _SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: lambda a, b: a / b if b else math.copysign(math.inf, a) if a and not math.isnan(a) else math.nan,
+    ast.Div: lambda a, b: (
+        a / b if b else math.copysign(math.inf, a) if a and not math.isnan(a) else math.nan
+    ),
     ast.Mod: lambda a, b: a - b * math.floor(a / b) if b else a,
     ast.Pow: math.pow,
 }
 _ANY = 1000
-_FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., float]]] = {  # with how many arguments each takes
+_FUNCTIONS: Mapping[
+    str, tuple[int, int, Callable[..., float]]
+] = {  # with how many arguments each takes
     "abs": (1, 1, abs),
     "log": (1, 2, math.log),
     "max": (1, _ANY, max),

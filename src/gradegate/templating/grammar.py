@@ -36,12 +36,20 @@ _NAMES: dict[type[nodes.Node], str] = {
     nodes.Tuple: "a comma between values",
 }
 # What configs write most of what is not supported, and the filter that does it.
-_INSTEAD = {"count": "length", "tojson": "dump", "toLowerCase": "lower", "toUpperCase": "upper", "replaceAll": "replace"}
+_INSTEAD = {
+    "count": "length",
+    "tojson": "dump",
+    "toLowerCase": "lower",
+    "toUpperCase": "upper",
+    "replaceAll": "replace",
+}
 _INSTEAD |= {name: name for name in ("trim", "join", "replace", "lower", "upper")}
 
 
 class _Lexer(Lexer):
-    def wrap(self, stream: Iterable[Any], name: str | None = None, filename: str | None = None) -> Iterator[Any]:
+    def wrap(
+        self, stream: Iterable[Any], name: str | None = None, filename: str | None = None
+    ) -> Iterator[Any]:
         return super().wrap(_tokens(stream), name, filename)
 
 
@@ -50,11 +58,19 @@ def _tokens(stream: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str, 
     begins = False  # whether a block has just begun
     for line, kind, text in stream:
         if kind in ("integer", "float") and not re.fullmatch(r"\d+(\.\d+)?", text):
-            raise TemplateSyntaxError(f"the number `{excerpt(text, 20)}` is not supported: write it in digits", line)
+            raise TemplateSyntaxError(
+                f"the number `{excerpt(text, 20)}` is not supported: write it in digits", line
+            )
         if kind == "string":
-            escapes = (escape for escape in re.finditer(r"\\(.)", text, re.DOTALL) if escape[1] not in "ntr\\\"'")
+            escapes = (
+                escape
+                for escape in re.finditer(r"\\(.)", text, re.DOTALL)
+                if escape[1] not in "ntr\\\"'"
+            )
             if escape := next(escapes, None):
-                raise TemplateSyntaxError(f"`{escape[0]}` in a text is not supported: write the sign itself", line)
+                raise TemplateSyntaxError(
+                    f"`{escape[0]}` in a text is not supported: write the sign itself", line
+                )
         yield line, kind, "elif" if begins and text == "elseif" else text
         begins = kind == "block_begin" or (begins and kind == "whitespace")
 
@@ -80,7 +96,10 @@ class _Parser(Parser):
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:
         word = self.stream.current
         if word.type == "name" and word.value not in _TAGS:
-            self.fail(f"`{{% {word.value} %}}` is not supported: a template has `if`, `for`, `set`, `raw` and comments", word.lineno)
+            self.fail(
+                f"`{{% {word.value} %}}` is not supported: a template has `if`, `for`, `set`, `raw` and comments",
+                word.lineno,
+            )
         return super().parse_statement()
 
     def parse_compare(self) -> nodes.Expr:
@@ -91,7 +110,9 @@ class _Parser(Parser):
             return left
         right = self.parse_math1()
         if self._sign():
-            self.fail("comparisons in a row are not supported: put brackets around one", right.lineno)
+            self.fail(
+                "comparisons in a row are not supported: put brackets around one", right.lineno
+            )
         return nodes.Compare(left, [nodes.Operand(sign, right)], lineno=left.lineno)
 
     def _sign(self) -> str:
@@ -111,7 +132,9 @@ class _Parser(Parser):
             next(self.stream)
             return nodes.Const(None, lineno=token.lineno)
         if token.test_any("name:True", "name:False", "name:None"):
-            self.fail(f"`{token.value}` is not supported: write `{token.value.lower()}`", token.lineno)
+            self.fail(
+                f"`{token.value}` is not supported: write `{token.value.lower()}`", token.lineno
+            )
         if token.type == "string" and self.stream.look().type == "string":
             self.fail("texts side by side are not supported: put `~` between them", token.lineno)
         node = super().parse_primary(with_namespace)
@@ -129,24 +152,45 @@ def _check(node: nodes.Node) -> None:
     match node:
         case nodes.Call():
             name = getattr(node.node, "attr", "") or getattr(node.node, "name", "")
-            cure = f"write `| {_INSTEAD[name]}`" if name in _INSTEAD else "put what it gives into a variable"
+            cure = (
+                f"write `| {_INSTEAD[name]}`"
+                if name in _INSTEAD
+                else "put what it gives into a variable"
+            )
             _refuse(node, f"a call such as `{name}()`", cure)
         case nodes.Filter() if node.name not in FILTERS:
             _refuse(node, f"the filter `{node.name}`", _nearest(node.name, FILTERS))
         case nodes.Test() if node.name not in TESTS or node.args:
             _refuse(node, f"`is {node.name}`", _nearest(node.name, TESTS))
-        case nodes.Not() if any(isinstance(it, _JOINS) and not (isinstance(it, nodes.Compare) and it.ops[0].op in _IN) for it in bare):
+        case nodes.Not() if any(
+            isinstance(it, _JOINS) and not (isinstance(it, nodes.Compare) and it.ops[0].op in _IN)
+            for it in bare
+        ):
             _refuse(node, "`not` before a sign", "put brackets around what it negates")
-        case nodes.Add() | nodes.Sub() if isinstance(node.right, nodes.Concat) and node.right in bare:
+        case nodes.Add() | nodes.Sub() if (
+            isinstance(node.right, nodes.Concat) and node.right in bare
+        ):
             _refuse(node, "`~` behind `+` or `-`", "put brackets around one")
         case nodes.For(test=test, recursive=recursive) if test or recursive:
             _refuse(node, "a loop with a condition or `recursive`", "write `{% if %}` into it")
-    if isinstance(node, (*_JOINS, nodes.Operand)) and any(isinstance(child, nodes.Test | nodes.Not) for child in bare):
+    if isinstance(node, (*_JOINS, nodes.Operand)) and any(
+        isinstance(child, nodes.Test | nodes.Not) for child in bare
+    ):
         _refuse(node, "`is` or `not` beside a sign", "put brackets around it")
-    names = isinstance(node, nodes.Tuple) and node.ctx == "store" and all(isinstance(it, nodes.Name) for it in node.items)
+    names = (
+        isinstance(node, nodes.Tuple)
+        and node.ctx == "store"
+        and all(isinstance(it, nodes.Name) for it in node.items)
+    )
     if not names and not isinstance(node, _SUPPORTED):
-        _refuse(node, _NAMES.get(type(node), f"`{type(node).__name__.lower()}`"), "put the value into a variable")
-    if isinstance(node, nodes.Assign | nodes.AssignBlock) and not isinstance(node.target, nodes.Name):
+        _refuse(
+            node,
+            _NAMES.get(type(node), f"`{type(node).__name__.lower()}`"),
+            "put the value into a variable",
+        )
+    if isinstance(node, nodes.Assign | nodes.AssignBlock) and not isinstance(
+        node.target, nodes.Name
+    ):
         _refuse(node, "`set` of anything but one name", "write one `set` for each")
     if isinstance(node, nodes.AssignBlock) and node.filter:
         _refuse(node, "a filter of a whole block", "put it where the value is printed")

@@ -20,7 +20,9 @@ _SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _DECLARES = re.compile(r"(?:const|let|var)\s")
 ENDS = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
-_FUNCTION = re.compile(r"(?:\([^\n]*?\)\s*=>|function\s*\([^\n]*?\))")  # as promptfoo's http provider tells one
+_FUNCTION = re.compile(
+    r"(?:\([^\n]*?\)\s*=>|function\s*\([^\n]*?\))"
+)  # as promptfoo's http provider tells one
 TYPES = re.compile(  # as TypeScript has them, in a program that JavaScript cannot read
     r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
     r"|^[^\S\n]*+(?:interface|type)\s+\w+",
@@ -28,7 +30,9 @@ TYPES = re.compile(  # as TypeScript has them, in a program that JavaScript cann
 )
 _CONDITIONS = frozenset({"if", "while", "for", "with"})  # behind their brackets no value ends
 # Words after which a slash begins a pattern, as after most signs.
-_BEFORE_VALUES = frozenset("return typeof case in of delete void throw new do else instanceof yield await".split())
+_BEFORE_VALUES = frozenset(
+    "return typeof case in of delete void throw new do else instanceof yield await".split()
+)
 _WORDS = _CONDITIONS.union(
     _BEFORE_VALUES,
     "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
@@ -44,7 +48,10 @@ _LACKING = {
     "setInterval": _TIMER,
     "setImmediate": _TIMER,
     "process": ("reads the process or its environment", "put what it reads into `vars`"),
-    "Intl": ("needs language rules", "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here"),
+    "Intl": (
+        "needs language rules",
+        "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here",
+    ),
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
@@ -74,7 +81,9 @@ def tokens(code: str) -> tuple[Token, ...]:
     place, depth, before = 0, 0, ""
     opened: list[str] = []  # what stands before each open bracket
     patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
-    templates: list[int] = []  # the depths at which the `}` of a template literal goes on with its text
+    templates: list[
+        int
+    ] = []  # the depths at which the `}` of a template literal goes on with its text
     while skipped := _SKIPPED.match(code, place) or place < len(code):
         place = place if skipped is True else skipped.end()
         if place >= len(code):
@@ -94,7 +103,9 @@ def tokens(code: str) -> tuple[Token, ...]:
                 text = "${"
         else:
             # Behind a value, a slash divides.
-            value = before in (")", "]", "}", "''") or (before not in _BEFORE_VALUES and _WORD.fullmatch(before) is not None)
+            value = before in (")", "]", "}", "''") or (
+                before not in _BEFORE_VALUES and _WORD.fullmatch(before) is not None
+            )
             begins = sign == "/" and place >= patternless and not value
             kind = _TEXT if sign in "\"'" else _PATTERN if begins else _WORD
             match = kind.match(code, place) or _SIGN.match(code, place)
@@ -119,9 +130,16 @@ def tokens(code: str) -> tuple[Token, ...]:
 def refused(code: str) -> Refusal | None:
     """What a snippet cannot have: modules, network, timers, languages; None where there is nothing."""
     found = tokens(code)
-    free = {name: number for name, number in _free(found).items() if _text(found, number + 2) != "Segmenter"}
+    free = {
+        name: number
+        for name, number in _free(found).items()
+        if _text(found, number + 2) != "Segmenter"
+    }
     uses = ((number, *_LACKING[name]) for name, number in free.items() if name in _LACKING)
-    said = [(number, f"`{found[number].text}` {what}, and there is none here", cure) for number, what, cure in uses]
+    said = [
+        (number, f"`{found[number].text}` {what}, and there is none here", cure)
+        for number, what, cure in uses
+    ]
     first = min((*said, *_modules(found), *_languages(found)), default=None)
     return first and _said(code, found[first[0]], first[1], first[2])
 
@@ -137,8 +155,14 @@ def unknown(code: str, known: Collection[str]) -> Refusal | None:
         return None
     names = {token.text for token in found if token.text.isidentifier()} - free.keys() - _WORDS
     meant = near(name, sorted(names.union(known)))
-    cure = f"did you mean `{meant}`?" if meant else f"declare it, or, if it is part of Node: {ELSEWHERE}"
-    return _said(code, found[free[name]], f"`{name}` is not declared, and the engine does not have it", cure)
+    cure = (
+        f"did you mean `{meant}`?"
+        if meant
+        else f"declare it, or, if it is part of Node: {ELSEWHERE}"
+    )
+    return _said(
+        code, found[free[name]], f"`{name}` is not declared, and the engine does not have it", cure
+    )
 
 
 def _said(code: str, token: Token, what: str, cure: str) -> Refusal:
@@ -148,9 +172,15 @@ def _said(code: str, token: Token, what: str, cure: str) -> Refusal:
 def reads(code: str, name: str, whole: str = "") -> bool:
     """Whether a program names a member, or uses what is called ``whole`` otherwise than by the name of a member."""
     found = tokens(code)
-    if any(token.text == name for token in found) or re.search(rf"\[\s*([\"'`]){name}\1\s*\]", code):
+    if any(token.text == name for token in found) or re.search(
+        rf"\[\s*([\"'`]){name}\1\s*\]", code
+    ):
         return True
-    uses = (number for number, token in enumerate(found) if token.text == whole and not _is_member(found, number))
+    uses = (
+        number
+        for number, token in enumerate(found)
+        if token.text == whole and not _is_member(found, number)
+    )
     return any(not _by_name(found, number + 1) for number in uses)
 
 
@@ -158,7 +188,9 @@ def _by_name(found: Sequence[Token], number: int) -> bool:
     """Whether ``.name``, ``?.name`` or ``["name"]`` stands there."""
     number += _text(found, number) == "?." and _text(found, number + 1) == "["
     sign, after = _text(found, number), _text(found, number + 1)
-    return sign in (".", "?.") or (sign == "[" and after == "''" and _text(found, number + 2) == "]")
+    return sign in (".", "?.") or (
+        sign == "[" and after == "''" and _text(found, number + 2) == "]"
+    )
 
 
 def is_arrow(code: str) -> bool:
@@ -166,7 +198,9 @@ def is_arrow(code: str) -> bool:
     found = tokens(code)
     place = 1 if _text(found, 0) == "async" else 0
     if _text(found, place) == "(":
-        closing = (number for number, token in enumerate(found) if token.text == ")" and not token.depth)
+        closing = (
+            number for number, token in enumerate(found) if token.text == ")" and not token.depth
+        )
         place = next(closing, len(found))
     return _text(found, place + 1) == "=>"
 
@@ -175,7 +209,11 @@ def _modules(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
     for number, token in enumerate(found):
         after = _text(found, number + 1)
         if token.text == "import" and after != ":" and not _is_member(found, number):
-            yield number, "`import` loads a module", f"write what you need of it into the file; or {ELSEWHERE}"
+            yield (
+                number,
+                "`import` loads a module",
+                f"write what you need of it into the file; or {ELSEWHERE}",
+            )
         elif token.text in ("export", "}") and after == "from" and _text(found, number + 2) == "''":
             yield number, "`export ... from` loads a module", "write it into the file"
 
@@ -190,10 +228,17 @@ def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
         if not cure or token.text in own or place not in brackets:
             continue
         end, arguments = brackets[place]
-        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in ("(", ","):  # the last of them are no arguments
+        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in (
+            "(",
+            ",",
+        ):  # the last of them are no arguments
             end, arguments = end - 2, arguments - 1
         if arguments > most:
-            yield number, f"`{token.text}` needs language rules, which gradegate does not have", cure
+            yield (
+                number,
+                f"`{token.text}` needs language rules, which gradegate does not have",
+                cure,
+            )
 
 
 def _free(found: Sequence[Token]) -> dict[str, int]:
@@ -201,10 +246,17 @@ def _free(found: Sequence[Token]) -> dict[str, int]:
     used: dict[str, int] = {}
     known: set[str] = set()
     # `name (...) {` begins a function: behind the brackets comes its body.
-    methods = {place - 1 for place, (end, _) in _brackets(found).items() if _text(found, end + 1) == "{"}
+    methods = {
+        place - 1 for place, (end, _) in _brackets(found).items() if _text(found, end + 1) == "{"
+    }
     for number, token in enumerate(found):
         name, after = token.text, _text(found, number + 1)
-        if not _NAME.fullmatch(name) or name in _WORDS or _is_member(found, number) or name in known:
+        if (
+            not _NAME.fullmatch(name)
+            or name in _WORDS
+            or _is_member(found, number)
+            or name in known
+        ):
             continue
         if after == ":" and _text(found, number - 1) in ("{", ","):
             continue  # a key of an object
@@ -251,7 +303,9 @@ def assertion_body(code: str) -> str:
     code = ENDS.sub("", code.strip())
     if not _DECLARES.match(code):
         return f"return {code}"
-    place = max((token.place for token in tokens(code) if token.text == ";" and not token.depth), default=-1)
+    place = max(
+        (token.place for token in tokens(code) if token.text == ";" and not token.depth), default=-1
+    )
     return f"{code[: place + 1]} return {code[place + 1 :].strip()}" if place >= 0 else code
 
 
@@ -269,7 +323,9 @@ def module_body(code: str) -> str:
     Lines stay what they are. A module that exports is in strict mode, as Node has it.
     """
     found = tokens(code)
-    exports = [place for place, token in enumerate(found) if token.text == "export" and not token.depth]
+    exports = [
+        place for place, token in enumerate(found) if token.text == "export" and not token.depth
+    ]
     if not exports:
         return code
     parts, names, done = ['"use strict"; '], dict[str, str](), 0
@@ -295,7 +351,9 @@ def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, st
         if name.isidentifier() or "$" in name:
             return number + 1, "", {name: name}
     if words[0] != "{":
-        raise ValueError("`export` is written in a way that is not known here: write `export default (output, context) => ...`")
+        raise ValueError(
+            "`export` is written in a way that is not known here: write `export default (output, context) => ...`"
+        )
     names, place = dict[str, str](), number + 2  # of `{ a, b as c }`
     while place < len(found) and found[place].text != "}":
         local = name = found[place].text

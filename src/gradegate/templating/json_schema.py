@@ -17,7 +17,9 @@ NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing late
 _HERE = "gradegate.templating.json_schema"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
-_SAYS = {*"example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()}
+_SAYS = {
+    *"example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()
+}
 _SAMPLES: tuple[Any, ...] = (None, True, 0, "", [], {})
 
 
@@ -25,7 +27,9 @@ _SAMPLES: tuple[Any, ...] = (None, True, 0, "", [], {})
 def _validator(schema: str) -> Any:
     from jsonschema import Draft7Validator, FormatChecker
     from jsonschema.validators import validator_for
-    from referencing.jsonschema import EMPTY_REGISTRY  # which retrieves nothing, unlike jsonschema's own
+    from referencing.jsonschema import (
+        EMPTY_REGISTRY,
+    )  # which retrieves nothing, unlike jsonschema's own
 
     loaded = json.loads(schema)
     kind = validator_for(loaded, default=Draft7Validator)
@@ -45,7 +49,9 @@ def fault(schema: str, known: bool = False) -> str:
     if isinstance(validator.schema, Mapping):
         specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
         resource = specification.create_resource(validator.schema)
-        if strange := _leads_away(specification, resource) or (_checks_nothing(validator, resource, schema) if known else ""):
+        if strange := _leads_away(specification, resource) or (
+            _checks_nothing(validator, resource, schema) if known else ""
+        ):
             return strange
     try:
         for sample in _SAMPLES:
@@ -88,7 +94,12 @@ def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
         resource = left.pop()
         keys = resource.contents if isinstance(resource.contents, Mapping) else ()
         strange = (
-            it for it in keys if it not in keywords and it not in _SAYS and not it.startswith(("$", "x-")) and f'"#/{it}/' not in schema
+            it
+            for it in keys
+            if it not in keywords
+            and it not in _SAYS
+            and not it.startswith(("$", "x-"))
+            and f'"#/{it}/' not in schema
         )
         if (key := next(strange, None)) is not None:
             cure = "keys of your own start with x-"
@@ -135,7 +146,10 @@ def _said(error: Any) -> str:
         known = error.schema.get("properties", {})
         names = ", ".join(f"`{excerpt(str(name), 60)}`" for name in value if name not in known)
         return f"{error.json_path} has {names}, and no further key is allowed"
-    shown = (excerpt(json.dumps(it, ensure_ascii=False, default=str), 100) for it in (value, {keyword: asked}))
+    shown = (
+        excerpt(json.dumps(it, ensure_ascii=False, default=str), 100)
+        for it in (value, {keyword: asked})
+    )
     return "{} is {}, and the schema asks for {}".format(error.json_path, *shown)
 
 

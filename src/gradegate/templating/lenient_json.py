@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 from gradegate.files.faults import WrongError
 
 # A text in double or single quotes, a sign of structure, a bare word or number, or blanks.
-_TOKEN = re.compile(r"""("(?:[^"\\]|\\.)*+")|('(?:[^'\\]|\\.)*+')|([{}\[\]:,])|([^\s{}\[\]:,"']++)|[ \t\r\n]++""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""("(?:[^"\\]|\\.)*+")|('(?:[^'\\]|\\.)*+')|([{}\[\]:,])|([^\s{}\[\]:,"']++)|[ \t\r\n]++""",
+    re.DOTALL,
+)
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _QUOTES = {"\\'": "'", '"': '\\"'}  # of a text in single quotes, as JSON has them
 _BARE_KEY = re.compile(r"[^\W\d]\w*")
@@ -74,7 +77,9 @@ def rewritten(text: str) -> str:
         if written := double or single:
             inside = written[1:-1]
             if single:
-                inside = re.sub(r'\\.|"', lambda sign: _QUOTES.get(sign[0], sign[0]), inside, flags=re.DOTALL)
+                inside = re.sub(
+                    r'\\.|"', lambda sign: _QUOTES.get(sign[0], sign[0]), inside, flags=re.DOTALL
+                )
             parts.append('"' + inside.replace("\n", "\\n").replace("\r", "\\r") + '"')
         elif word and _BARE_KEY.fullmatch(word) and _COLON.match(text, position):
             parts.append(f'"{word}"')

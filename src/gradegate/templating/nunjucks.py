@@ -15,13 +15,33 @@ from jinja2 import nodes
 from gradegate.files.limits import MAX_CHARACTERS
 from gradegate.templating import grammar
 from gradegate.templating.filters import FILTERS, TESTS
-from gradegate.templating.printing import SIGNS, UNDEFINED, add, is_true, member, number, printed, show, to_number, to_string
+from gradegate.templating.printing import (
+    SIGNS,
+    UNDEFINED,
+    add,
+    is_true,
+    member,
+    number,
+    printed,
+    show,
+    to_number,
+    to_string,
+)
 
 # Of the worker, which imports nothing later.
-NEEDS = ("encodings.unicode_escape", "encodings.utf_16_le", "jinja2.debug", "logging", "pprint", "textwrap")
+NEEDS = (
+    "encodings.unicode_escape",
+    "encodings.utf_16_le",
+    "jinja2.debug",
+    "logging",
+    "pprint",
+    "textwrap",
+)
 _TROUBLE = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
 # What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
-_ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
+_ASKED = re.compile(
+    r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}"
+)
 _LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
 _ROOT = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
@@ -38,7 +58,9 @@ def _error(trouble: Exception) -> TemplateError:
         return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
     if isinstance(trouble, RecursionError):
         return TemplateError("it is nested too deeply, or refers to itself")
-    return TemplateError("a number in it is too large" if isinstance(trouble, ArithmeticError) else str(trouble))
+    return TemplateError(
+        "a number in it is too large" if isinstance(trouble, ArithmeticError) else str(trouble)
+    )
 
 
 def has_more_tokens(source: str, limit: int) -> bool:
@@ -64,7 +86,9 @@ def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
     parts = [part for node in tree.body for part in getattr(node, "nodes", [node])]
     if not all(isinstance(part, nodes.TemplateData | nodes.Name) for part in parts):
         return ()
-    return tuple((part.name, True) if isinstance(part, nodes.Name) else (part.data, False) for part in parts)
+    return tuple(
+        (part.name, True) if isinstance(part, nodes.Name) else (part.data, False) for part in parts
+    )
 
 
 def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "") -> str:
@@ -75,14 +99,18 @@ def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "")
             part = place(text, own)
             length += len(part)
             if length > MAX_CHARACTERS:
-                raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
+                raise TemplateError(
+                    f"the filled-in text has more than {MAX_CHARACTERS:,} characters"
+                )
             parts.append(part)
     except _TROUBLE as e:
         raise _error(e) from e
     return "".join(parts)
 
 
-Part = tuple[str, bool | None]  # with whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+Part = tuple[
+    str, bool | None
+]  # with whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
 
 
 class _Made(str):
@@ -107,7 +135,9 @@ def _parts(value: Any, by: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
 
 
 def _holds_made(value: Any) -> bool:
-    return isinstance(value, _Made) or (isinstance(value, list | tuple) and any(map(_holds_made, value)))
+    return isinstance(value, _Made) or (
+        isinstance(value, list | tuple) and any(map(_holds_made, value))
+    )
 
 
 class _Json:
@@ -125,7 +155,9 @@ class _Json:
         except ValueError as e:
             raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
         if own is None and isinstance(whole, dict | list):
-            raise TypeError("a filter changes JSON that the template puts together: write `| dump` behind each value")
+            raise TypeError(
+                "a filter changes JSON that the template puts together: write `| dump` behind each value"
+            )
         return text
 
     def _passed(self, sign: re.Match[str]) -> str:
@@ -151,7 +183,9 @@ class _Filling:
         self._variables, self._into = variables, into
         self._scopes: list[dict[str, Any]] = [{}]
         if into == "url" and "env" in variables:
-            self._scopes[0]["env"] = {name: _made([(text, True)]) for name, text in variables["env"].items()}
+            self._scopes[0]["env"] = {
+                name: _made([(text, True)]) for name, text in variables["env"].items()
+            }
 
     def texts(self, body: Iterable[nodes.Node]) -> Iterator[Part]:
         for node in body:
@@ -163,7 +197,9 @@ class _Filling:
                         else:
                             yield from _parts(self._value(part))
                 case nodes.If():
-                    branches = (it.body for it in (node, *node.elif_) if is_true(self._value(it.test)))
+                    branches = (
+                        it.body for it in (node, *node.elif_) if is_true(self._value(it.test))
+                    )
                     yield from self.texts(next(branches, node.else_))
                 case nodes.For():
                     yield from self._loop(node)
@@ -174,7 +210,11 @@ class _Filling:
                     self._set(node.target, made if self._into else str(made))
 
     def _set(self, target: Any, value: Any) -> None:
-        around = (scope for scope in reversed(self._scopes) if scope.get(target.name, UNDEFINED) is not UNDEFINED)
+        around = (
+            scope
+            for scope in reversed(self._scopes)
+            if scope.get(target.name, UNDEFINED) is not UNDEFINED
+        )
         next(around, self._scopes[-1])[target.name] = value
 
     def _loop(self, node: nodes.For) -> Iterator[Part]:
@@ -197,10 +237,19 @@ class _Filling:
         match node:
             case nodes.Name():
                 found = (scope[node.name] for scope in reversed(self._scopes) if node.name in scope)
-                return next((it for it in found if it is not UNDEFINED), self._variables.get(node.name, UNDEFINED))
+                return next(
+                    (it for it in found if it is not UNDEFINED),
+                    self._variables.get(node.name, UNDEFINED),
+                )
             case nodes.Const():
                 own = self._into and isinstance(node.value, str)
-                return _made([(node.value, True)]) if own else number(node.value) if type(node.value) in (int, float) else node.value
+                return (
+                    _made([(node.value, True)])
+                    if own
+                    else number(node.value)
+                    if type(node.value) in (int, float)
+                    else node.value
+                )
             case nodes.Getattr():
                 return member(value(node.node), node.attr)
             case nodes.Getitem():
@@ -210,7 +259,11 @@ class _Filling:
                 try:
                     return self._kept(FILTERS[node.name](*given), node.name, given)
                 except (TypeError, ValueError) as e:
-                    words = "it takes other values" if "positional argument" in str(e) or isinstance(e, JSONDecodeError) else e
+                    words = (
+                        "it takes other values"
+                        if "positional argument" in str(e) or isinstance(e, JSONDecodeError)
+                        else e
+                    )
                     raise TypeError(f"`{node.name}`: {words}") from e
             case nodes.Test():
                 return TESTS[node.name](value(node.node))
@@ -229,7 +282,9 @@ class _Filling:
             case nodes.List():
                 return [value(item) for item in node.items]
             case nodes.Neg() | nodes.Pos():
-                return number(to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1))
+                return number(
+                    to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1)
+                )
         pair = value(node.left), value(node.right)
         found = SIGNS[grammar.BINARY[type(node)]](*pair)
         return self._sum(pair) if isinstance(found, str) else found
@@ -238,7 +293,11 @@ class _Filling:
         """The text of values one behind the other."""
         if not self._into:
             return reduce(add, values, "")
-        return _made(part for it in values for part in _parts(it if isinstance(it, str | list | tuple) else to_string(it)))
+        return _made(
+            part
+            for it in values
+            for part in _parts(it if isinstance(it, str | list | tuple) else to_string(it))
+        )
 
     def _kept(self, found: Any, name: str, given: Sequence[Any]) -> Any:
         """What a filter gives, with what is known of whose text it is."""
@@ -248,19 +307,31 @@ class _Filling:
             return _made([(found, True)])
         if isinstance(found, _Made) or name == "dump" or not _holds_made(given[0]):
             return found
-        own = all(own for it in given if isinstance(it, str | list | tuple) for _, own in _parts(it))
+        own = all(
+            own for it in given if isinstance(it, str | list | tuple) for _, own in _parts(it)
+        )
         if name == "load" and not own:
-            raise TypeError("it reads JSON that the template puts together: write `| dump` behind each value")
+            raise TypeError(
+                "it reads JSON that the template puts together: write `| dump` behind each value"
+            )
         return _made([(found, own or None)]) if isinstance(found, str) else found
 
 
 def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
     """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
     if names == 1:
-        return ((member(value, at),) for at in range(member(value, "length"))) if isinstance(value, str | list | tuple) else ()
+        return (
+            ((member(value, at),) for at in range(member(value, "length")))
+            if isinstance(value, str | list | tuple)
+            else ()
+        )
     if isinstance(value, Mapping):
         return ((key, item, *[UNDEFINED] * (names - 2)) for key, item in value.items())
-    return (tuple(member(item, at) for at in range(names)) for item in value) if isinstance(value, list | tuple) else ()
+    return (
+        (tuple(member(item, at) for at in range(names)) for item in value)
+        if isinstance(value, list | tuple)
+        else ()
+    )
 
 
 _parsed = lru_cache(maxsize=256)(parse)  # of the worker
@@ -269,7 +340,11 @@ _parsed = lru_cache(maxsize=256)(parse)  # of the worker
 def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str], into: str = "") -> str:
     """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
     special = frozenset(as_json)
-    return generate(_parsed(source), {name: printed(value) if name in special else value for name, value in variables.items()}, into)
+    return generate(
+        _parsed(source),
+        {name: printed(value) if name in special else value for name, value in variables.items()},
+        into,
+    )
 
 
 def asked(source: str) -> tuple[list[str], ...]:
@@ -281,8 +356,15 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
     """The variables that it asks for, those of them that it nowhere tests or defaults, the same of ``env``, and those in comments alone."""
     names, outside = set[str](), set[str]()
     _look(tree.body, set(), names)
-    first = next(tree.find_all(nodes.TemplateData), None)  # a chat is filled in value by value: a comment of one ends with it
-    _look(tree.body, set(), outside, comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")))
+    first = next(
+        tree.find_all(nodes.TemplateData), None
+    )  # a chat is filled in value by value: a comment of one ends with it
+    _look(
+        tree.body,
+        set(),
+        outside,
+        comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")),
+    )
     # What the template tests or gives a default for.
     guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
@@ -292,7 +374,9 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
     return tuple(map(sorted, (names, names - tested, shown, shown - spared, names - outside)))
 
 
-def _look(body: Iterable[nodes.Node], known: set[str], names: set[str], comments: bool = True) -> None:
+def _look(
+    body: Iterable[nodes.Node], known: set[str], names: set[str], comments: bool = True
+) -> None:
     """Add to ``names`` those that are asked for where nothing has set them, and to ``known`` those that are set then.
 
     Without ``comments``, what stands between ``<!--`` and ``-->`` of one text, with nothing but texts and values between, asks for nothing.
@@ -310,10 +394,16 @@ def _look(body: Iterable[nodes.Node], known: set[str], names: set[str], comments
             _look(node.body, known | targets | {"loop"}, names, comments)
             _look(node.else_, set(known), names, comments)
         elif isinstance(node, nodes.Assign | nodes.AssignBlock):
-            _look([node.node] if isinstance(node, nodes.Assign) else node.body, known, names, comments)
+            _look(
+                [node.node] if isinstance(node, nodes.Assign) else node.body, known, names, comments
+            )
             known.add(node.target.name)  # type: ignore[attr-defined]
         else:
-            parts = _outside_comments(node) if isinstance(node, nodes.Output) and not comments else [node]
+            parts = (
+                _outside_comments(node)
+                if isinstance(node, nodes.Output) and not comments
+                else [node]
+            )
             names |= {name.name for part in parts for name in _nodes(part, nodes.Name)} - known
 
 

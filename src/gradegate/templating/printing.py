@@ -10,10 +10,14 @@ from decimal import Decimal
 from typing import Any
 
 SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
-SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_EXPONENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+')  # a text of JSON, or a number that Python writes with one
+_EXPONENT = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+'
+)  # a text of JSON, or a number that Python writes with one
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
@@ -66,7 +70,11 @@ def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return str(value) if isinstance(value, int) and abs(value) <= SAFE_INTEGER else _number(number(value))
+        return (
+            str(value)
+            if isinstance(value, int) and abs(value) <= SAFE_INTEGER
+            else _number(number(value))
+        )
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Printed):
@@ -118,9 +126,17 @@ def dump(value: Any, indent: float | str | None = None) -> str:
     """A value as JSON text, as ``JSON.stringify`` writes it."""
     indent = min(int(indent), 10) if isinstance(indent, int | float) else (indent or "")[:10]
     separators = None if indent else (",", ":")
-    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string)
+    text = json.dumps(
+        _jsonable(value),
+        ensure_ascii=False,
+        indent=indent or None,
+        separators=separators,
+        default=to_string,
+    )
     if "e-" in text or "e+" in text:
-        text = _EXPONENT.sub(lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text)
+        text = _EXPONENT.sub(
+            lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text
+        )
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
@@ -129,7 +145,9 @@ def _jsonable(value: Any) -> Any:
         given = number(value)
         if isinstance(given, int) or not math.isfinite(given):
             return given if isinstance(given, int) else None
-        return int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given  # without an exponent
+        return (
+            int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
+        )  # without an exponent
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items() if item is not UNDEFINED}
     if isinstance(value, list | tuple):
@@ -163,8 +181,14 @@ def member(value: Any, key: Any) -> Any:
     if key == "length":
         return len(items)
     name = to_string(key)
-    at = int(name) if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name else len(items)
-    return UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]
+    at = (
+        int(name)
+        if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name
+        else len(items)
+    )
+    return (
+        UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]
+    )
 
 
 def add(left: Any, right: Any) -> Any:
@@ -206,14 +230,22 @@ def contains(key: Any, container: Any) -> bool:
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two texts, else both as numbers: what is compared."""
     left, right = _primitive(left), _primitive(right)
-    return (left, right) if isinstance(left, str) and isinstance(right, str) else (to_number(left), to_number(right))
+    return (
+        (left, right)
+        if isinstance(left, str) and isinstance(right, str)
+        else (to_number(left), to_number(right))
+    )
 
 
 def _divide(left: Any, right: Any) -> float:
     above, below = to_number(left), to_number(right)
     if below:
         return number(above / below)
-    return math.nan if not above or math.isnan(above) else math.copysign(math.inf, above) * math.copysign(1.0, below)
+    return (
+        math.nan
+        if not above or math.isnan(above)
+        else math.copysign(math.inf, above) * math.copysign(1.0, below)
+    )
 
 
 def _remainder(left: Any, right: Any) -> float:

@@ -26,7 +26,10 @@ def _source(name: str) -> str:
     return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
 
 
-_PRELUDE, _CHECK = _source("prelude.js"), _source("check.js")  # read before the worker gives up its rights
+_PRELUDE, _CHECK = (
+    _source("prelude.js"),
+    _source("check.js"),
+)  # read before the worker gives up its rights
 
 
 def _context(source: str) -> tuple[Any, Any]:
@@ -58,7 +61,11 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
     if said["lacking"]:
         return _failed(said["lacking"], said.get("stack", ""))
     if len(said.get("text") or "") > MAX_CHARACTERS:
-        return {"type": "unreadable", "text": f"it has more than {MAX_CHARACTERS:,} characters", "lines": []}
+        return {
+            "type": "unreadable",
+            "text": f"it has more than {MAX_CHARACTERS:,} characters",
+            "lines": [],
+        }
     return {**said, "line": line_in(said.get("stack", ""))}
 
 
@@ -75,7 +82,9 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
 def names() -> list[str]:
     """The global names that every snippet finds."""
     context, _ = _context(_PRELUDE)
-    found: list[str] = json.loads(context.eval("JSON.stringify(Object.getOwnPropertyNames(globalThis))"))
+    found: list[str] = json.loads(
+        context.eval("JSON.stringify(Object.getOwnPropertyNames(globalThis))")
+    )
     return found
 
 
@@ -99,4 +108,11 @@ def _beyond(words: str, stack: str = "") -> dict[str, Any]:
 
 
 def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
-    return {"type": "thrown", "name": "", "text": excerpt(words, 500), "line": line_in(stack), "lines": [], "exceeded": exceeded}
+    return {
+        "type": "thrown",
+        "name": "",
+        "text": excerpt(words, 500),
+        "line": line_in(stack),
+        "lines": [],
+        "exceeded": exceeded,
+    }

@@ -18,7 +18,16 @@ NEEDS = ("quickjs",)  # of the worker, which imports nothing later
 _HERE = "gradegate.templating.regex"
 _MATCH = "(given) => { const [pattern, text] = JSON.parse(given); return new RegExp(pattern).test(text); }"
 # What means something in other engines, and the letter itself in JavaScript.
-_INSTEAD = {"A": "^", "Z": "$", "z": "$", "h": r"[ \t]", "R": r"\r?\n", "G": "^", "p": "[A-Za-z]", "P": "[^A-Za-z]"}
+_INSTEAD = {
+    "A": "^",
+    "Z": "$",
+    "z": "$",
+    "h": r"[ \t]",
+    "R": r"\r?\n",
+    "G": "^",
+    "p": "[A-Za-z]",
+    "P": "[^A-Za-z]",
+}
 
 
 def do(method: str, pattern: str, *arguments: Any) -> Any:
@@ -45,7 +54,9 @@ def matches(pattern: str, text: str) -> bool:
         if not words.startswith("SyntaxError: "):
             raise MemoryError from e  # the engine has no other limit here
         cure = ": `[Aa]` is either letter, and `icontains` ignores case" if "(?i" in pattern else ""
-        raise ValueError(f"is not a regular expression of JavaScript: {words.partition(': ')[2]}{cure}") from e
+        raise ValueError(
+            f"is not a regular expression of JavaScript: {words.partition(': ')[2]}{cure}"
+        ) from e
 
 
 @lru_cache(maxsize=256)
@@ -53,7 +64,9 @@ def check(pattern: str, javascript: bool = False) -> None:
     """Raises ValueError for what is no expression of Python's or JavaScript's, or cannot be compiled within the limits."""
     for escape in re.finditer(r"\\(.)", pattern, re.DOTALL) if javascript else ():
         if cure := _INSTEAD.get(escape[1]):
-            raise ValueError(f"`{escape[0]}` is the letter {escape[1]} in JavaScript's expressions: write `{cure}`")
+            raise ValueError(
+                f"`{escape[0]}` is the letter {escape[1]} in JavaScript's expressions: write `{cure}`"
+            )
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"has more than {MAX_PATTERN:,} characters")
     try:
@@ -64,7 +77,11 @@ def check(pattern: str, javascript: bool = False) -> None:
 
 def search(pattern: str, text: str, javascript: bool = False) -> bool:
     """Whether the pattern, of JavaScript without flags, matches somewhere."""
-    return bool(evaluate(f"{_HERE}:matches", pattern, text)) if javascript else found_in(pattern, [text])[0]
+    return (
+        bool(evaluate(f"{_HERE}:matches", pattern, text))
+        if javascript
+        else found_in(pattern, [text])[0]
+    )
 
 
 def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:

@@ -63,9 +63,13 @@ class Script(Struct, frozen=True):
         """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
         names = None if self.parameters is None else list(self.parameters)
         if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
-            raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
+            raise ScriptError(
+                f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again"
+            )
         try:
-            said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
+            said = evaluate(
+                f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS
+            )
         except (Exceeded, Refused) as e:
             if isinstance(e, Exceeded) and not isinstance(e, Spent):
                 SCRIPTS.runaways[self] += 1
@@ -95,14 +99,20 @@ class Function(Struct, frozen=True):
 
 def of_assertion(code: Code) -> Script | Function:
     """The ``value`` of a ``javascript`` assertion."""
-    return Function(code, "get_assert") if isinstance(code, Program) else _script(code, ("output", "context"), snippet.assertion_body)
+    return (
+        Function(code, "get_assert")
+        if isinstance(code, Program)
+        else _script(code, ("output", "context"), snippet.assertion_body)
+    )
 
 
 def of_transform(code: Code, parameter: str = "output") -> Script | Function:
     """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
     if isinstance(code, Program):
         return Function(code)
-    return _script(code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}")
+    return _script(
+        code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}"
+    )
 
 
 def of_scoring(code: Code) -> Script | Function:
@@ -119,13 +129,23 @@ def of_response(code: Code) -> Script:
 def of_request(code: Code) -> Script:
     """``transformRequest`` of ``http:``: an expression over ``prompt``, ``vars`` and ``context``, a body, or a function of these."""
     names = ("prompt", "vars", "context")
-    return _script(code, names, lambda text: snippet.value_body(text, names, returns=True), may_be_function=True)
+    return _script(
+        code,
+        names,
+        lambda text: snippet.value_body(text, names, returns=True),
+        may_be_function=True,
+    )
 
 
 def of_function(code: Code, *parameters: str) -> Script:
     """A function that is called with these, or a file that exports one."""
     call = f"({', '.join(parameters)});"
-    return _script(code, parameters, lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}", may_be_function=True)
+    return _script(
+        code,
+        parameters,
+        lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}",
+        may_be_function=True,
+    )
 
 
 def shown(value: Any) -> Any:
@@ -141,7 +161,11 @@ def shown(value: Any) -> Any:
 def lacks(code: str) -> snippet.Refusal | None:
     """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
     if len(code) > MAX_SCRIPT or (found := snippet.refused(code)):
-        return found if len(code) <= MAX_SCRIPT else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
+        return (
+            found
+            if len(code) <= MAX_SCRIPT
+            else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
+        )
     try:
         _parsed(snippet.module_body(code), _MODULE, code)
     except ValueError:
@@ -161,10 +185,20 @@ def reads(code: Code, name: str, *, python: bool = False) -> bool:
         return name in code.words
     if not isinstance(code, str):
         return name in code["code"] and snippet.reads(code["code"], name)
-    return name in quoted(code) if python else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
+    return (
+        name in quoted(code)
+        if python
+        else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
+    )
 
 
-def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False) -> Script:
+def _script(
+    code: Code,
+    parameters: tuple[str, ...],
+    rule: Callable[[str], str],
+    *,
+    may_be_function: bool = False,
+) -> Script:
     if isinstance(code, Mapping):
         if set(code) != {"file", "function", "code"}:
             raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
@@ -173,7 +207,9 @@ def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str],
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
     if not may_be_function and snippet.is_arrow(code):
-        raise Vain("it is a function that is never called", cure="write its body alone, without `=>`")
+        raise Vain(
+            "it is a function that is never called", cure="write its body alone, without `=>`"
+        )
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
     return script
@@ -219,7 +255,9 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     cure, kind = "correct it", ScriptError
     if snippet.TYPES.search(code):
         cure = "it looks like TypeScript: remove the types"
-    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in snippet.tokens(code)):
+    elif "\n" not in code.strip() and any(
+        token.text == "return" and not token.depth for token in snippet.tokens(code)
+    ):
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
@@ -259,10 +297,16 @@ def _json(arguments: Any) -> str:
 
 def _value(said: Any) -> Any:
     kind, text, name = said["type"], said.get("text", ""), said.get("name", "")
-    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP  # nothing is said of a call where a limit was hit
+    own = (
+        said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
+    )  # nothing is said of a call where a limit was hit
     problem = Fault if own else ScriptError
     if kind == "thrown":
-        words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
+        words = (
+            f"throws {name}: {text}"
+            if name and name != "InternalError"
+            else text or "throws nothing that can be shown"
+        )
         raise problem(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
     if kind == "pending":
         raise ScriptError("it returns a promise that never resolves")

@@ -38,8 +38,12 @@ class _Read:
     env_needs: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
     fill: _Fill | None = field(default=None, kw_only=True)
-    straight: tuple[tuple[str, bool], ...] = field(default=(), kw_only=True)  # of texts and names (True) alone, where it is made of these
-    wrong: str = field(default="", kw_only=True)  # why it cannot be read; kept, because to find out may have taken seconds
+    straight: tuple[tuple[str, bool], ...] = field(
+        default=(), kw_only=True
+    )  # of texts and names (True) alone, where it is made of these
+    wrong: str = field(
+        default="", kw_only=True
+    )  # why it cannot be read; kept, because to find out may have taken seconds
 
 
 def is_template(text: str) -> bool:
@@ -54,10 +58,16 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False, into: 
     """
     if not is_template(source):
         return source
-    read = _read(source, ours)  # one that is part of gradegate is filled in here, as its loops are known to end
+    read = _read(
+        source, ours
+    )  # one that is part of gradegate is filled in here, as its loops are known to end
     if read.straight and not into:
-        parts = [variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight]
-        if {*map(type, parts)} <= _SHORTLY_SHOWN and sum(map(len, texts := [*map(show, parts)])) <= MAX_CHARACTERS:
+        parts = [
+            variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight
+        ]
+        if {*map(type, parts)} <= _SHORTLY_SHOWN and sum(
+            map(len, texts := [*map(show, parts)])
+        ) <= MAX_CHARACTERS:
             return "".join(texts)
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
@@ -88,7 +98,11 @@ def _looked_at(source: str, ours: bool) -> _Read:
         with Charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                asked, fill, straight = [*engine.asked_by(tree)], partial(engine.generate, tree), engine.straight(tree)
+                asked, fill, straight = (
+                    [*engine.asked_by(tree)],
+                    partial(engine.generate, tree),
+                    engine.straight(tree),
+                )
         asked = asked or evaluate("gradegate.templating.nunjucks:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -132,14 +146,24 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
     if isinstance(value, str):
         read = _read(value) if "env" in value and is_template(value) else _Read()
         return read.env, read.env_needs
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    items = (
+        value.values()
+        if isinstance(value, Mapping)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
     found = [environment(item) for item in items]
-    return frozenset().union(*(shown for shown, _ in found)), frozenset().union(*(needed for _, needed in found))
+    return frozenset().union(*(shown for shown, _ in found)), frozenset().union(
+        *(needed for _, needed in found)
+    )
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
-    return _filled(value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text)
+    return _filled(
+        value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text
+    )
 
 
 # --- templates that take no more time and memory than their variables have, whatever these are ----------------------
@@ -148,7 +172,8 @@ def render_env(value: Any, env: Mapping[str, str]) -> Any:
 # What is not on these lists goes to the worker: a list of what is dangerous would never be complete.
 
 _KINDS = tuple(
-    getattr(nodes, name) for name in "Template Output TemplateData If CondExpr And Or Not Test Name Const Getattr Compare Operand".split()
+    getattr(nodes, name)
+    for name in "Template Output TemplateData If CondExpr And Or Not Test Name Const Getattr Compare Operand".split()
 )
 _DEEPEST = 24  # levels
 _COMPARED = 4  # comparisons: each may look at the whole of a long list
@@ -165,7 +190,9 @@ def is_plain(tree: nodes.Template) -> bool:
         match node:
             case nodes.Getitem():
                 bounded = isinstance(node.arg, nodes.Const)
-            case nodes.Filter(name="dump"):  # of a text it doubles the backslashes, so never of what was dumped
+            case nodes.Filter(
+                name="dump"
+            ):  # of a text it doubles the backslashes, so never of what was dumped
                 path = node.node
                 while isinstance(path, nodes.Getattr | nodes.Getitem):
                     path = path.node
@@ -187,12 +214,17 @@ _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 
 def stays(text: str) -> bool:
     """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
-    return is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
+    return (
+        is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
+    )
 
 
 def _is_open(line: str) -> bool:
     """As promptfoo's ``{{[^}]*$``, ``{%[^%]*$`` and ``{#[^#]*$`` find braces that stay open, without the square of the time."""
-    return "{" in line and ("{{" in line.rpartition("}")[2] or any(line.rpartition(sign)[0].endswith("{") for sign in "%#"))
+    return "{" in line and (
+        "{{" in line.rpartition("}")[2]
+        or any(line.rpartition(sign)[0].endswith("{") for sign in "%#")
+    )
 
 
 def fill(source: str, variables: Mapping[str, Any]) -> str:
@@ -217,13 +249,21 @@ def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
     try:
-        return frozenset(name for name in asked_by(value) if name != "env" and name not in variables)
+        return frozenset(
+            name for name in asked_by(value) if name != "env" and name not in variables
+        )
     except Exceeded as e:
         raise TemplateError(f"in a variable: {e}") from e
 
 
 def _filled_in(value: Any, variables: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str) or not is_template(value) or isinstance(value, Verbatim) or stays(value) or unknown(value, variables):
+    if (
+        not isinstance(value, str)
+        or not is_template(value)
+        or isinstance(value, Verbatim)
+        or stays(value)
+        or unknown(value, variables)
+    ):
         return value
     try:
         return render(value, variables)

@@ -33,7 +33,9 @@ class _Join:
     separator: str
 
 
-_Step = str | int | _Join | tuple[Any, ...]  # a key, an item, what `join` and `map` do; the latter has steps of its own
+_Step = (
+    str | int | _Join | tuple[Any, ...]
+)  # a key, an item, what `join` and `map` do; the latter has steps of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,17 @@ class Transform:
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
         value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
-        if self.root == "output" and isinstance(output, str) and (self.steps or self.written != "output"):
+        if (
+            self.root == "output"
+            and isinstance(output, str)
+            and (self.steps or self.written != "output")
+        ):
             try:
                 value = json.loads(output)
             except (ValueError, RecursionError) as e:
-                raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is not") from e
+                raise NoVerdict(
+                    f"contextTransform `{self.written}` needs an answer that is JSON, and it is not"
+                ) from e
         try:
             return follow(value, self.steps)
         except LookupError as e:
@@ -78,7 +86,11 @@ class Computed:
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that it gives. Raises NoVerdict where it gives none."""
         try:
-            return script.of_transform(self.code).call(output, {"vars": variables, "metadata": metadata}).value
+            return (
+                script.of_transform(self.code)
+                .call(output, {"vars": variables, "metadata": metadata})
+                .value
+            )
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}") from e
 

@@ -35,8 +35,12 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
     wrong = [name for name in fits if not fits[name]]
     if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
         names = ", ".join(f"`{name}`" for name in wrong)
-        raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")
-    return Verdict(_finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value))
+        raise NoVerdict(
+            f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text"
+        )
+    return Verdict(
+        _finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value)
+    )
 
 
 def broken(reason: str) -> Verdict:
@@ -72,23 +76,33 @@ def kind(value: Any) -> str:
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
-    parts, scores, evidence = value.get("componentResults"), value.get("namedScores"), dict[str, Any]()
+    parts, scores, evidence = (
+        value.get("componentResults"),
+        value.get("namedScores"),
+        dict[str, Any](),
+    )
     if parts is not None:
         if not isinstance(parts, list | tuple):
             raise NoVerdict("it returned an object whose `componentResults` is not a list")
         evidence["components"] = []
         for part in parts[:MAX_COMPONENTS]:
             if not isinstance(part, Mapping):
-                raise NoVerdict("it returned an object whose `componentResults` contains something that is not a result")
+                raise NoVerdict(
+                    "it returned an object whose `componentResults` contains something that is not a result"
+                )
             found = verdict({"reason": "", **part})
-            evidence["components"].append({"pass": found.passed, "score": found.score, "reason": found.reason})
+            evidence["components"].append(
+                {"pass": found.passed, "score": found.score, "reason": found.reason}
+            )
     if scores is not None:
         if not isinstance(scores, Mapping):
             raise NoVerdict("it returned an object whose `namedScores` is not an object")
         evidence["named_scores"] = {}
         for name, score in list(scores.items())[:MAX_COMPONENTS]:
             if isinstance(score, bool) or not isinstance(score, int | float):
-                raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
+                raise NoVerdict(
+                    f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`"
+                )
             evidence["named_scores"][str(name)] = _finite(score, "a named score")
     return evidence
 
@@ -99,19 +113,28 @@ def _finite(number: float, what: str) -> float:
     except OverflowError:
         score = math.inf
     if not math.isfinite(score):
-        raise NoVerdict(f"{what} that it returned is {'not a number' if math.isnan(score) else 'infinite'}")
+        raise NoVerdict(
+            f"{what} that it returned is {'not a number' if math.isnan(score) else 'infinite'}"
+        )
     return score
 
 
 def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
-    mapped = {_SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item for name, item in value.items()}
+    mapped = {
+        _SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item
+        for name, item in value.items()
+    }
     parts = mapped.get("componentResults")
     if isinstance(parts, list | tuple):
-        mapped["componentResults"] = [_camel(part) if isinstance(part, Mapping) else part for part in parts]
+        mapped["componentResults"] = [
+            _camel(part) if isinstance(part, Mapping) else part for part in parts
+        ]
     return mapped
 
 
-def situation(transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def situation(
+    transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, Any]:
     """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
 
     ``test`` is what the test says of itself: description, metadata, threshold.
@@ -120,7 +143,11 @@ def situation(transcript: Transcript, test: Mapping[str, Any], config: Mapping[s
     response = {
         "output": transcript.answer,
         "metadata": metadata,
-        "tokenUsage": {"total": usage.tokens, "prompt": usage.prompt_tokens, "completion": usage.completion_tokens},
+        "tokenUsage": {
+            "total": usage.tokens,
+            "prompt": usage.prompt_tokens,
+            "completion": usage.completion_tokens,
+        },
         **({} if usage.known_cost is None else {"cost": usage.known_cost}),
         "latencyMs": round(usage.seconds * 1000),
         "cached": usage.cached > 0,

@@ -87,7 +87,11 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
     limit = bound.limit
-    passed = verdict.passed if scoring.decides and not bound.score_only else _passed(bound, verdict, limit)
+    passed = (
+        verdict.passed
+        if scoring.decides and not bound.score_only
+        else _passed(bound, verdict, limit)
+    )
     score, reasons = verdict.score, []
     if negated:
         passed, score = not passed, _reversed(score)
@@ -107,7 +111,9 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.most,
-        turns=() if negated or passed else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
+        turns=()
+        if negated or passed
+        else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
     )
 
 
@@ -152,14 +158,20 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
 def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
     undone, unheard = trouble is Trouble.STOPPED, trouble in NO_ANSWER
-    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is not None and not (undone or unheard)
+    setup, withheld = (
+        trouble in (Trouble.SETUP, Trouble.WITHHELD),
+        trouble is not None and not (undone or unheard),
+    )
     return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
 def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:
     """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target."""
     first, *members = unjudged(binding, why)
-    return [_troubled(grade, trouble) for grade in (replace(first, reason=f"the target gave no answer: {why}"), *members)]
+    return [
+        _troubled(grade, trouble)
+        for grade in (replace(first, reason=f"the target gave no answer: {why}"), *members)
+    ]
 
 
 def unjudged(binding: Binding, why: str) -> list[Grade]:
@@ -184,18 +196,36 @@ class Conclusion(NamedTuple):
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score, why = conclude_case(members, binding.threshold, "set")
-    if binding.asserted.negated and any(grade.counts and grade.outcome is Outcome.ERROR for grade in members):
+    if binding.asserted.negated and any(
+        grade.counts and grade.outcome is Outcome.ERROR for grade in members
+    ):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
-    reason = "; ".join(filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad))))
+    reason = "; ".join(
+        filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad)))
+    )
     if binding.asserted.negated and outcome is not Outcome.ERROR:
-        reason = "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"
+        reason = (
+            "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"
+        )
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
     errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
-    undone, unheard = any(grade.undone for grade in errors), bool(errors) and all(grade.unheard for grade in errors)
+    undone, unheard = (
+        any(grade.undone for grade in errors),
+        bool(errors) and all(grade.unheard for grade in errors),
+    )
     withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
-    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard, withheld=withheld)
+    return Grade(
+        binding.asserted,
+        outcome,
+        score,
+        binding.threshold,
+        reason,
+        undone=undone,
+        unheard=unheard,
+        withheld=withheld,
+    )
 
 
 def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:
@@ -217,7 +247,9 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
         best = _mean(deciding, errors_score=1.0)
         if best is not None and not reached(best, threshold):
             shown, least = scores(float(best if mean is None else mean), threshold)
-            at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
+            at_most = (
+                f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
+            )
             at_most = "" if errored is Outcome.PASS else at_most
             why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
             return Conclusion(Outcome.FAIL, score, why)
@@ -227,7 +259,9 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
 
 def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:
     """The weighted mean of the scores, None where nothing with weight has one; an ERROR takes ``errors_score``."""
-    scores = [(errors_score if grade.outcome is Outcome.ERROR else grade.score, grade) for grade in grades]
+    scores = [
+        (errors_score if grade.outcome is Outcome.ERROR else grade.score, grade) for grade in grades
+    ]
     pairs = [(score, grade.assertion.weight) for score, grade in scores if score is not None]
     return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
 

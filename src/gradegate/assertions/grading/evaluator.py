@@ -17,7 +17,19 @@ from gradegate.registry import Registry
 from gradegate.results.grades import Grade, Verdict
 from gradegate.structs import Struct
 
-__all__ = ["GRADERS", "Asks", "Grade", "Grader", "Judge", "NoVerdict", "Scoring", "Transcript", "Unreadable", "Verdict", "Written"]
+__all__ = [
+    "GRADERS",
+    "Asks",
+    "Grade",
+    "Grader",
+    "Judge",
+    "NoVerdict",
+    "Scoring",
+    "Transcript",
+    "Unreadable",
+    "Verdict",
+    "Written",
+]
 T = TypeVar("T")
 G = TypeVar("G", bound="Grader")
 
@@ -73,17 +85,27 @@ class Asks(Struct, frozen=True):
     sees: bool = False
     questions: int = 1  # to the text model, where they are not steps
     tools: bool = False  # it judges calls by the functions that the target was given, unless its option `tools` names some
-    own_context: bool = False  # of its texts, none may be what the answer itself says that it was given
+    own_context: bool = (
+        False  # of its texts, none may be what the answer itself says that it was given
+    )
     compares: bool = False  # of the model for embeddings a comparison of two texts will do
-    skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
+    skips_shared_prompt: bool = (
+        False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
+    )
 
 
 class Written(Struct, frozen=True):
     """How configs write an assertion, where that is not the common way."""
 
-    value_or_prompt: bool = False  # judges nothing without a value, unless rubricPrompt says what to judge
-    lifted: bool = False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
-    csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
+    value_or_prompt: bool = (
+        False  # judges nothing without a value, unless rubricPrompt says what to judge
+    )
+    lifted: bool = (
+        False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
+    )
+    csv_threshold: float | None = (
+        None  # in a cell of a CSV file that names none, as promptfoo has it
+    )
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
     runs_code: bool = False  # its value is code of the repository, which runs only by leave
     empty_value: bool = False  # an empty value may be meant, where the config writes one
@@ -114,7 +136,10 @@ class Grader:
     def needs_value(cls) -> bool:
         """Whether an assertion of this type must have a ``value``."""
         fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # every grader is one
-        return "value" in fields and fields["value"].default is fields["value"].default_factory is dataclasses.MISSING
+        return (
+            "value" in fields
+            and fields["value"].default is fields["value"].default_factory is dataclasses.MISSING
+        )
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""
@@ -132,14 +157,21 @@ class Grader:
         """One answer: its score, mostly from 0 to 1, or 1 or 0. Raises NoVerdict or ProviderError, which become an ERROR."""
         raise NotImplementedError
 
-    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
         """All answers to one case in config order, with the grades that they have so far: one verdict for each."""
         raise NotImplementedError
 
 
-def verdicts_on(count: int, best: int, reason: str, evidence: Mapping[str, Any]) -> Sequence[Verdict]:
+def verdicts_on(
+    count: int, best: int, reason: str, evidence: Mapping[str, Any]
+) -> Sequence[Verdict]:
     """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
-    return [Verdict(float(number == best), number == best, reason, {**evidence, "this output": number}) for number in range(count)]
+    return [
+        Verdict(float(number == best), number == best, reason, {**evidence, "this output": number})
+        for number in range(count)
+    ]
 
 
 GRADERS: Registry[type[Grader]] = Registry("assertion", "gradegate.assertions")

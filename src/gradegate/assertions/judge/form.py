@@ -12,7 +12,10 @@ from gradegate.structs import Struct
 
 T = TypeVar("T")
 Object = Mapping[str, Any]
-_TRUTHS = {**dict.fromkeys(("true", "yes", "y", "pass"), True), **dict.fromkeys(("false", "no", "n", "fail"), False)}
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "y", "pass"), True),
+    **dict.fromkeys(("false", "no", "n", "fail"), False),
+}
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 

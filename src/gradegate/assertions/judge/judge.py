@@ -24,9 +24,19 @@ from gradegate.structs import replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
-FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
+FINISHED = (
+    "",
+    "stop",
+)  # the finish reasons of a reply that is whole; whoever names none has not cut it
 # A form that the user wrote on the grader: what it asks for was asked for.
-OWN_FORMS = ("response_format", "responseSchema", "responseJsonSchema", "format", "output_format", "output_config")
+OWN_FORMS = (
+    "response_format",
+    "responseSchema",
+    "responseJsonSchema",
+    "format",
+    "output_format",
+    "output_config",
+)
 _SORTED = json.JSONEncoder(sort_keys=True, default=str)
 _MODELS = 250  # characters of the names of all that graded
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
@@ -94,7 +104,9 @@ class Judge(Struct, frozen=True):
         replies: list[Reply] = []
         off_schema = True  # all of them
         while True:
-            reply, asked = self._complete(Request(messages, schema, options or {}), again=bool(replies))
+            reply, asked = self._complete(
+                Request(messages, schema, options or {}), again=bool(replies)
+            )
             replies.append(reply)
             try:
                 reading = self._read(reply, form, step)
@@ -103,11 +115,17 @@ class Judge(Struct, frozen=True):
                 self.account.add(Usage(readings=Readings(unreadable=1)))
                 if len(replies) > self.reask:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
-                    raise NoVerdict(self._missing(str(e), replies, off_schema=off_schema), texts) from e
+                    raise NoVerdict(
+                        self._missing(str(e), replies, off_schema=off_schema), texts
+                    ) from e
                 named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
                 literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
                 again = f"That reply cannot be used: {e}. {literally}"
-                messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
+                messages = (
+                    *messages,
+                    Message("assistant", reply.text or "(empty)"),
+                    Message("user", again),
+                )
                 schema = form.schema  # under a prompt of the user's, too
             else:
                 self.account.add(Usage(readings=Readings(**{reading.way: 1})))
@@ -121,10 +139,15 @@ class Judge(Struct, frozen=True):
         self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
         if len(vectors) != len(texts):
-            raise ProviderError(f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                Trouble.MALFORMED,
+            )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
-            raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
+            )
         asked.keep()
         return vectors
 
@@ -159,15 +182,25 @@ class Judge(Struct, frozen=True):
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
         config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
-        neutral = replies_of.NEUTRAL if provider.names_model else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
+        neutral = (
+            replies_of.NEUTRAL
+            if provider.names_model
+            else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
+        )
         judged = (self.graded, str(self.vars.get("context") or ""))
-        return replies_of.read(reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form))))
+        return replies_of.read(
+            reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
+        )
 
-    def _messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    def _messages(
+        self, prompt: str, step: str, variables: Mapping[str, Any]
+    ) -> tuple[Message, ...]:
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
-        token = hashlib.sha256(_SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        token = hashlib.sha256(
+            _SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")
+        ).hexdigest()[:32]
         available = {**own_vars, "token": token, "language": self.language, **variables}
         try:
             if written is None:
@@ -178,12 +211,20 @@ class Judge(Struct, frozen=True):
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
-        with Question(provider, afresh=again) as asked:  # what was asked before is never answered from the cache
+        with Question(
+            provider, afresh=again
+        ) as asked:  # what was asked before is never answered from the cache
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
-        self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent, reply.model)
+        self.account.add(
+            replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent,
+            reply.model,
+        )
         if reply.refused:
-            raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)
+            raise ProviderError(
+                f"{provider.name} declined to grade: {reply.text or 'no reason given'}",
+                Trouble.REFUSED,
+            )
         if reply.finish_reason == "length":
             what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
             raise ProviderError(what, Trouble.TRUNCATED)

@@ -36,10 +36,20 @@ class LastLine(Struct, frozen=True):
     def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
         lines = text.rstrip().splitlines()
-        value = self._said(lines[-1]) if lines and (len(lines) == 1 or prose.is_paired(lines[-1])) else None
+        value = (
+            self._said(lines[-1])
+            if lines and (len(lines) == 1 or prose.is_paired(lines[-1]))
+            else None
+        )
         if value is None and self.among:
-            words = [prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()]
-            value = words if len(words) == self.count and all(word in self.words for word in words) else None
+            words = [
+                prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()
+            ]
+            value = (
+                words
+                if len(words) == self.count and all(word in self.words for word in words)
+                else None
+            )
             lines = []
         if value is None:
             raise Unreadable(f"its last line is not {self.described}, and it holds no object")
@@ -48,14 +58,24 @@ class LastLine(Struct, frozen=True):
             lines.pop()
         before = "\n".join(lines)
         if not prose.is_plain(before):
-            raise Unreadable("there is a tag, a fence, a brace or strike-through before its last line")
+            raise Unreadable(
+                "there is a tag, a fence, a brace or strike-through before its last line"
+            )
         if before.strip():  # it ends, does not go on, and says no other value
             parts = [part for line in lines for part in self._parts(line)]
-            ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
+            ended = (
+                not lines[-1].strip()
+                or prose.ends(before)
+                or (self.among and self._parts(lines[-1]))
+            )
             if not ended or prose.goes_on(prose.RULE.sub("", before)):
-                raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
+                raise Unreadable(
+                    "the text before its last line does not end; end it with a full stop and a blank line"
+                )
             whole = iter(value if self.among else ())
-            if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
+            if any(self._contradicts(line, value) for line in lines) or not all(
+                part in whole for part in parts
+            ):
                 raise Unreadable("another line of it says another value")
         if not self.among:
             return {self.key: value, "reason": before.strip()}, alone
@@ -73,11 +93,16 @@ class LastLine(Struct, frozen=True):
         """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
         label = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self.labels))})"
         if self.most:
-            share = rf"(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
+            share = (
+                rf"(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
+            )
             return rf"{label}(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]|{share}"
         # After `is`, a single letter is a value only as a capital: "the answer is a city".
         words = "|".join(map(re.escape, self.words))
-        after_is = "|".join(re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})" for word in self.words)
+        after_is = "|".join(
+            re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})"
+            for word in self.words
+        )
         return rf"{label}(?:(?=[\W_]*?[:=?：])[\W_]*+(?:{words})|[\W_]*?\sis\b[\W_]*+(?:{after_is}))(?![^\W_])"
 
     def _contradicts(self, line: str, value: Any) -> bool:
@@ -96,7 +121,11 @@ class LastLine(Struct, frozen=True):
     def _parts(self, line: str) -> list[str]:
         """In a grader with a value for each item: the words that a line is made of, or the one behind the key at its end."""
         shown = prose.seen(line).lower() if self.among else ""
-        words = [prose.unwrapped(word) for word in _BETWEEN.split(prose.unmarked(prose.unwrapped(shown))[0]) if word]
+        words = [
+            prose.unwrapped(word)
+            for word in _BETWEEN.split(prose.unmarked(prose.unwrapped(shown))[0])
+            if word
+        ]
         if words and all(word in self.words for word in words):
             return words
         _, label, word = shown.rpartition(f"{self.key}:")
@@ -110,16 +139,31 @@ class LastLine(Struct, frozen=True):
         value = prose.unwrapped(line[label.end() :] if label else line)
         if self.most:
             number = _NUMBER.fullmatch(value)
-            fits = number is not None and (label or number[2]) and number[2] in (None, str(self.most)) and float(number[1]) <= self.most
+            fits = (
+                number is not None
+                and (label or number[2])
+                and number[2] in (None, str(self.most))
+                and float(number[1]) <= self.most
+            )
             return float(number[1]) if number and fits else None
         if self.among:
             words = _BETWEEN.split(value.lower()) if label else []
-            return words if len(words) == self.count and all(word in self.words for word in words) else None
-        return next((word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None)
+            return (
+                words
+                if len(words) == self.count and all(word in self.words for word in words)
+                else None
+            )
+        return next(
+            (word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None
+        )
 
     def _label(self, line: str) -> re.Match[str] | None:
         labels = "|".join(map(re.escape, self.labels))
-        return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
+        return re.match(
+            rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)",
+            line.lstrip(prose.WRAPPING),
+            re.IGNORECASE,
+        )
 
 
 # --- every line: marked sentences, quotations, and lists of texts ----------------------------------------------
@@ -132,7 +176,9 @@ def _filled(text: str) -> list[str]:
     return lines
 
 
-def marked_lines(text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]) -> list[tuple[str, str]]:
+def marked_lines(
+    text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]
+) -> list[tuple[str, str]]:
     """The text of every line with its one mark. A list item or quotation that does not end ``is_quoted``. Raises Unreadable."""
     words = "|".join(map(re.escape, marks))
     last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
@@ -144,8 +190,12 @@ def marked_lines(text: str, marks: Sequence[str], is_quoted: Callable[[str], boo
         mark = last.fullmatch(line, start)
         sentence, is_item = prose.unmarked(line[:start])
         if mark is None or another.search(sentence) or not prose.is_plain(sentence):
-            raise Unreadable(f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]")
-        known = prose.ends(sentence) or ((is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence)))
+            raise Unreadable(
+                f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]"
+            )
+        known = prose.ends(sentence) or (
+            (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence))
+        )
         if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not known:
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
         pairs.append((prose.unwrapped(sentence), mark[1].lower()))
@@ -163,7 +213,9 @@ def quoted_lines(text: str) -> list[str]:
 def item_lines(text: str) -> list[str]:
     """Every line as a text: each is a list item, or it ends. Raises Unreadable."""
     lines = [(line, *prose.unmarked(line)) for line in _filled(text)]
-    if not prose.is_plain(text) or not all(bare and (is_item or prose.ends(line)) for line, bare, is_item in lines):
+    if not prose.is_plain(text) or not all(
+        bare and (is_item or prose.ends(line)) for line, bare, is_item in lines
+    ):
         raise Unreadable("it is neither an object nor a list with one text to a line")
     return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
 

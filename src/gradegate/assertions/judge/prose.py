@@ -4,11 +4,15 @@ import re
 import unicodedata
 
 # Braces, fences, strike-through in Markdown, in signs laid over letters and of a terminal, and tags in any brackets.
-_NOT_PROSE = re.compile(r"[{}\x1b\u0335-\u0338◁]|```|~~|[<＜](?=[^\s\d=<>-])|\[/?THINK\]", re.IGNORECASE)
+_NOT_PROSE = re.compile(
+    r"[{}\x1b\u0335-\u0338◁]|```|~~|[<＜](?=[^\s\d=<>-])|\[/?THINK\]", re.IGNORECASE
+)
 _STOP = re.compile(r"FULL STOP|EXCLAMATION MARK|ELLIPSIS|DANDA|SIGN KHAN|SIGN SECTION|MARK SHAD")
 _OPEN = re.compile(r"COLON|COMMA|QUESTION|INVERTED")  # semicolons, too
 RULE = re.compile(r"^[ \t]*[-*_]{3,}[ \t]*$", re.MULTILINE)
-_ITEM = re.compile(r"\s*(?:\*\*|__)?(?:[-+*•◦▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))(?:\*\*|__)?(?:\s+|$)")
+_ITEM = re.compile(
+    r"\s*(?:\*\*|__)?(?:[-+*•◦▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))(?:\*\*|__)?(?:\s+|$)"
+)
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 _CLOSING = frozenset(("Pe", "Pf", "Pi", *_UNSEEN))
 _FILLERS = "\u034f\u115f\u1160\u2800\u3164\uffa0\ufffc" + "".join(map(chr, range(0xFE00, 0xFE10)))
@@ -28,7 +32,12 @@ def ends(text: str) -> bool:
     """
     lines = text.rstrip().splitlines()
     line, is_item = unmarked(lines[-1] if lines else "")
-    return not line.startswith(("#", "|")) and not (is_item and not line) and _is_stop(last_sign(line)) and _settles(line)
+    return (
+        not line.startswith(("#", "|"))
+        and not (is_item and not line)
+        and _is_stop(last_sign(line))
+        and _settles(line)
+    )
 
 
 def _settles(text: str) -> bool:
@@ -61,7 +70,9 @@ def is_paired(line: str) -> bool:
     """Whether emphasis, quotes and brackets of a line are in pairs on it, and it is no line of an indented block."""
     even = (line.count("*"), line.count("_"), line.count("`"), sum(map(line.count, _QUOTES)))
     brackets = line.count("(") == line.count(")") and line.count("[") == line.count("]")
-    return brackets and not any(number % 2 for number in even) and not line.startswith(("    ", "\t"))
+    return (
+        brackets and not any(number % 2 for number in even) and not line.startswith(("    ", "\t"))
+    )
 
 
 def seen(text: str) -> str:
@@ -69,7 +80,11 @@ def seen(text: str) -> str:
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFKC", text)
-    return "".join(sign for sign in folded if sign.isascii() or (sign not in _FILLERS and unicodedata.category(sign)[0] not in "CM"))
+    return "".join(
+        sign
+        for sign in folded
+        if sign.isascii() or (sign not in _FILLERS and unicodedata.category(sign)[0] not in "CM")
+    )
 
 
 def last_sign(text: str) -> str:
@@ -120,17 +135,27 @@ def _is_unseen(sign: str) -> bool:
 # --- what is around a reply -------------------------------------------------------------------------------------
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|chain_of_thought|antThinking|seed:think"
-_OPENING = re.compile(rf"<({_NAMES})>|\[(THINK)\]|◁(think)▷|<\|(begin_of_thought)\|>", re.IGNORECASE)
-_END_OF_REASONING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
-_OWN = re.compile(r"[<\[◁][/|]?(?:(?:ant|seed:)?think|(?:(?:begin|end)_of_)?thought)", re.IGNORECASE)  # that models write unasked
+_OPENING = re.compile(
+    rf"<({_NAMES})>|\[(THINK)\]|◁(think)▷|<\|(begin_of_thought)\|>", re.IGNORECASE
+)
+_END_OF_REASONING = re.compile(
+    rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE
+)
+_OWN = re.compile(
+    r"[<\[◁][/|]?(?:(?:ant|seed:)?think|(?:(?:begin|end)_of_)?thought)", re.IGNORECASE
+)  # that models write unasked
 _CLOSED_BY = ("</{}>", "[/{}]", "◁/{}▷", "<|end_of_thought|>")  # by the group of the opening tag
 _CHANNEL = "<|channel|>"
 _FINAL = re.compile(r"final(?: ?<\|constrain\|>json)?<\|message\|>", re.IGNORECASE)
 _START = "<|start|>assistant"
-_ENDED = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)  # another channel, whole
+_ENDED = re.compile(
+    r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL
+)  # another channel, whole
 _HARMONY_END = ("<|return|>", "<|end|>")
 _FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?[ \t]*\n(.*)\n[ \t]*\1", re.DOTALL | re.IGNORECASE)
-_ELEMENT = re.compile(r"<(answer|verdict|result|output|final|json)>(.*)</\1>", re.DOTALL | re.IGNORECASE)
+_ELEMENT = re.compile(
+    r"<(answer|verdict|result|output|final|json)>(.*)</\1>", re.DOTALL | re.IGNORECASE
+)
 
 
 def peeled(reply: str) -> str:

@@ -23,15 +23,27 @@ from gradegate.templating import lenient_json as jsonobjects
 T = TypeVar("T")
 Way = Literal["constrained", "alone", "apart", "last_line", "lines"]
 LONGEST = 1 << 20  # bytes of a reply
-ALONE = "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
+ALONE = (
+    "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
+)
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
-_OBJECT_BEGINS = re.compile(r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
+_OBJECT_BEGINS = re.compile(
+    r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
+)
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
 _STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=jsonobjects.no_number)
 _LENIENT = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]), parse_constant=jsonobjects.no_number
+    object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]),
+    parse_constant=jsonobjects.no_number,
 )
-_TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "number": (int, float), "integer": (int, float), "array": list, "object": dict}
+_TYPES: Mapping[str, Any] = {
+    "string": str,
+    "boolean": bool,
+    "number": (int, float),
+    "integer": (int, float),
+    "array": list,
+    "object": dict,
+}
 
 # --- the keys that an object may have besides those of the grader ----------------------------------------------
 
@@ -41,7 +53,9 @@ NEUTRAL = frozenset(
     " comments note notes evidence confidence summary steps id claim statement sentence quote quotes".split()
 )
 # What a program gives beside a verdict: the other fields of promptfoo's GradingResult.
-OF_PROGRAMS = frozenset("namedscores namedscoreweights componentresults tokensused assertion metadata suggestions".split())
+OF_PROGRAMS = frozenset(
+    "namedscores namedscoreweights componentresults tokensused assertion metadata suggestions".split()
+)
 # They say a verdict, whoever asks for them.
 _VERDICTS = frozenset("pass passed verdict result success error refusal".split())
 
@@ -64,7 +78,9 @@ class Keys(Struct, frozen=True):
                 elif "".join(filter(str.isalnum, key)) in _VERDICTS or not any(
                     re.search(_before_a_colon(key), text, re.IGNORECASE) for text in self.asked
                 ):
-                    raise Unreadable(f"its object has the key `{excerpt(key, 60)}`, which was not asked for")
+                    raise Unreadable(
+                        f"its object has the key `{excerpt(key, 60)}`, which was not asked for"
+                    )
         elif isinstance(value, list) and "items" in schema:
             for item in value:
                 self.check(item, schema["items"])
@@ -120,19 +136,26 @@ def read(reply: str, form: Form[T], beside: Circumstances) -> Reading[T]:
         if form.marks:
             pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
         talks = re.compile(pattern, re.IGNORECASE)
-        if any(talks.search(_decoded(text)) for text in (*beside.judged, *(beside.prompt if way == "apart" else ()))):
+        if any(
+            talks.search(_decoded(text))
+            for text in (*beside.judged, *(beside.prompt if way == "apart" else ()))
+        ):
             raise Unreadable(ALONE)
     return Reading(form.read(value), way)
 
 
 def _hold_size(reply: str) -> None:
-    if len(reply) > LONGEST or (not reply.isascii() and len(reply.encode("utf-8", "surrogatepass")) > LONGEST):
+    if len(reply) > LONGEST or (
+        not reply.isascii() and len(reply.encode("utf-8", "surrogatepass")) > LONGEST
+    ):
         raise Unreadable(f"it is longer than {LONGEST:,} bytes")
 
 
 def _decoded(text: str) -> str:
     """A text without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
-    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/"))  # no sign has a longer number
+    text = re.sub(
+        r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/")
+    )  # no sign has a longer number
     return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text))
 
 
@@ -149,9 +172,15 @@ def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], W
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
-    if form.texts and text[0] == "[":  # in place of the object: the list of texts, or the one text where the schema has one
+    if (
+        form.texts and text[0] == "["
+    ):  # in place of the object: the list of texts, or the one text where the schema has one
         texts = _lenient(text)
-        is_one = form.schema["properties"][form.texts]["type"] == "string" and isinstance(texts, list) and len(texts) == 1
+        is_one = (
+            form.schema["properties"][form.texts]["type"] == "string"
+            and isinstance(texts, list)
+            and len(texts) == 1
+        )
         return {form.texts: texts[0] if is_one else texts}, "alone", True
     found = text if text[0] == "{" else _apart(text)
     if found:
@@ -195,7 +224,11 @@ def _lenient(text: str) -> Any:
     try:
         return _LENIENT.decode(jsonobjects.rewritten(text))
     except (ValueError, RecursionError) as e:
-        known = "a key stands twice in its object" if isinstance(e, TwiceError) else "its object cannot be read as JSON"
+        known = (
+            "a key stands twice in its object"
+            if isinstance(e, TwiceError)
+            else "its object cannot be read as JSON"
+        )
         raise Unreadable(known) from None
 
 
@@ -212,7 +245,9 @@ def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
     if isinstance(value, dict):
         properties = schema["properties"]
         if value.keys() != properties.keys():
-            raise OffSchema(f"{place or 'its object'} has not just the keys {', '.join(properties)}")
+            raise OffSchema(
+                f"{place or 'its object'} has not just the keys {', '.join(properties)}"
+            )
         for key, inner in properties.items():
             _check(value[key], inner, f"`{key}`")
     elif isinstance(value, list):

@@ -45,21 +45,38 @@ def default(name: str) -> Template:
 def built_in() -> frozenset[str]:
     """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
     files = (
-        entry.name for entry in resources.files("gradegate.assertions.judge").joinpath("prompts").iterdir() if entry.name.endswith(".yaml")
+        entry.name
+        for entry in resources.files("gradegate.assertions.judge").joinpath("prompts").iterdir()
+        if entry.name.endswith(".yaml")
     )
-    return frozenset().union(*(uses(message.content, ours=True) for name in files for message in default(name.removesuffix(".yaml"))))
+    return frozenset().union(
+        *(
+            uses(message.content, ours=True)
+            for name in files
+            for message in default(name.removesuffix(".yaml"))
+        )
+    )
 
 
-def fill(template: Template, variables: Mapping[str, Any], ours: bool = False) -> tuple[Message, ...]:
+def fill(
+    template: Template, variables: Mapping[str, Any], ours: bool = False
+) -> tuple[Message, ...]:
     """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
     if ours:
-        return tuple(Message(message.role, render(message.content, variables, ours)) for message in template)
+        return tuple(
+            Message(message.role, render(message.content, variables, ours)) for message in template
+        )
     filled = []
     for it in template:
-        content, images = _fill(it.content, variables), tuple(render(image, variables).strip() for image in it.images)
+        content, images = (
+            _fill(it.content, variables),
+            tuple(render(image, variables).strip() for image in it.images),
+        )
         wrong = next((image for image in images if not image.lower().startswith(IMAGES)), None)
         if wrong is not None:
-            raise TemplateError(f"{excerpt(wrong, 60)!r} is not an image: give an https: URL or a data: URI")
+            raise TemplateError(
+                f"{excerpt(wrong, 60)!r} is not an image: give an https: URL or a data: URI"
+            )
         filled.append(Message(it.role, content, images, render_values(it.written, variables)))
     return tuple(filled)
 
@@ -72,7 +89,9 @@ def _fill(content: str, variables: Mapping[str, Any]) -> str:
         except ValueError:
             return render(content, variables)
         if isinstance(parsed, dict | list):
-            return json.dumps(render_values(parsed, variables), ensure_ascii=False, separators=(",", ":"))
+            return json.dumps(
+                render_values(parsed, variables), ensure_ascii=False, separators=(",", ":")
+            )
     return render(content, variables)
 
 
@@ -89,11 +108,19 @@ def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
     if isinstance(written, Mapping):
         unknown = [key for key in written if key not in steps]
         if unknown:
-            raise ValueError(f"rubricPrompt has no step `{unknown[0]}`; the steps are {', '.join(steps)}")
+            raise ValueError(
+                f"rubricPrompt has no step `{unknown[0]}`; the steps are {', '.join(steps)}"
+            )
         return Rubric({step: _template(text) for step, text in written.items() if text})
-    if isinstance(written, Sequence) and not isinstance(written, str) and len(written) == len(steps):
+    if (
+        isinstance(written, Sequence)
+        and not isinstance(written, str)
+        and len(written) == len(steps)
+    ):
         return Rubric({step: _template(text) for step, text in zip(steps, written, strict=True)})
-    raise ValueError(f"rubricPrompt must be a mapping or a list of {len(steps)} prompts: {', '.join(steps)}")
+    raise ValueError(
+        f"rubricPrompt must be a mapping or a list of {len(steps)} prompts: {', '.join(steps)}"
+    )
 
 
 def _template(written: Any) -> Template:
@@ -105,7 +132,11 @@ def _template(written: Any) -> Template:
         if wrong:
             raise ValueError(f"rubricPrompt looks like chat messages and {wrong}")
         return chat.parse(written, understood=True) or (Message("user", written),)
-    if isinstance(written, Mapping) and isinstance(written.get("content"), str) and set(written) <= {"role", "content"}:
+    if (
+        isinstance(written, Mapping)
+        and isinstance(written.get("content"), str)
+        and set(written) <= {"role", "content"}
+    ):
         return (Message(str(written.get("role") or "user"), written["content"]),)
     listed = [written] if isinstance(written, Mapping) else written
     messages = chat.messages(listed if chat.is_chat(listed) else written, understood=True)
@@ -121,12 +152,16 @@ def _without_tags(written: str) -> str:
     """
     try:
         asked = uses(_SHOWN.sub("", written))
-        filled = render(_SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written), {})
+        filled = render(
+            _SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written), {}
+        )
         asked |= uses(filled) - uses(written)
     except TemplateError as e:
         raise ValueError(f"rubricPrompt cannot be filled in: {e}") from e
     if asked:
-        raise ValueError(f"a tag between the messages of rubricPrompt asks for `{min(asked)}`: write it inside the text of a message")
+        raise ValueError(
+            f"a tag between the messages of rubricPrompt asks for `{min(asked)}`: write it inside the text of a message"
+        )
     return filled
 
 
@@ -136,7 +171,11 @@ def _wrong(written: str) -> str:
         value = json.loads(written) if written.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
         value = None
-    return "is one message: write a list of messages" if chat.is_chat([value]) else chat.broken(written, understood=True)
+    return (
+        "is one message: write a list of messages"
+        if chat.is_chat([value])
+        else chat.broken(written, understood=True)
+    )
 
 
 def list_of(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,4 +185,9 @@ def list_of(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
-    return {"type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -14,10 +14,22 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import Likened
 
 T = TypeVar("T")
-YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
+YES_NO: Mapping[str, str] = {
+    "yes": "yes",
+    "y": "yes",
+    "true": "yes",
+    "no": "no",
+    "n": "no",
+    "false": "no",
+}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 TEXT: Object = {"type": "string"}
-YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
+YES_NO_LINE = LastLine(
+    "verdict",
+    ("answer", "verdict", "result", "criterion met"),
+    ("yes", "no", "y", "n"),
+    meanings=YES_NO,
+)
 
 
 class Judgement(Likened, Generic[T], frozen=True, eq=False):
@@ -36,7 +48,9 @@ def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> F
     return Form(_schema(words), partial(judgement, words=words), line)
 
 
-def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0) -> Form[tuple[Judgement[str], ...]]:
+def listed(
+    words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0
+) -> Form[tuple[Judgement[str], ...]]:
     """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are, at least ``least``."""
 
     def read(found: Object) -> tuple[Judgement[str], ...]:
@@ -56,13 +70,23 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
 
     def read(item: Object) -> Judgement[str]:
         written = form.entry(item, key)
-        word = str(written) if isinstance(written, int) and not isinstance(written, bool) else form.word(written)
+        word = (
+            str(written)
+            if isinstance(written, int) and not isinstance(written, bool)
+            else form.word(written)
+        )
         if word not in known:
-            raise Unreadable(f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
+            raise Unreadable(
+                f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}"
+            )
         return Judgement(known[word], form.words(item.get("reason")))
 
     schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
-    return Form(schema, read, LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)))
+    return Form(
+        schema,
+        read,
+        LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)),
+    )
 
 
 def texts(key: str) -> Form[tuple[str, ...]]:
@@ -101,7 +125,9 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     value = form.entry(item, "verdict")
     word = form.word(value)
     if word not in words:
-        raise Unreadable(f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}")
+        raise Unreadable(
+            f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}"
+        )
     return Judgement(words[word], form.words(item.get("reason")))
 
 

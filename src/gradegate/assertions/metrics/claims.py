@@ -55,31 +55,55 @@ class FaithfulnessMetric(Metric):
 
     def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
-        return tuple((document,) for document in documents) if self.truths_extraction_limit else (documents,)
+        return (
+            tuple((document,) for document in documents)
+            if self.truths_extraction_limit
+            else (documents,)
+        )
 
     def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
         """What the documents of one question say, at most as many truths as the limit. No document, no truth, no call."""
         if not documents:
             return ()
         (texts, images), limit = split(documents), self.truths_extraction_limit
-        truths = judge.ask("faithfulness-truths", _TRUTHS, step="truths", images=images, documents="\n\n".join(texts), limit=limit or 0)
+        truths = judge.ask(
+            "faithfulness-truths",
+            _TRUTHS,
+            step="truths",
+            images=images,
+            documents="\n\n".join(texts),
+            limit=limit or 0,
+        )
         return truths[:limit]
 
     def ask_claims(self, judge: Judge, source: ClaimSource) -> tuple[str, ...]:
         """What the answers claim; may be nothing."""
         asked, answered, images = source
-        return judge.ask("faithfulness-claims", _CLAIMS, step="claims", images=images, asked=asked, answered=answered)
+        return judge.ask(
+            "faithfulness-claims",
+            _CLAIMS,
+            step="claims",
+            images=images,
+            asked=asked,
+            answered=answered,
+        )
 
-    def ask_verdicts(self, judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> HeldClaims:
+    def ask_verdicts(
+        self, judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]
+    ) -> HeldClaims:
         """One verdict for each claim; no claim, no call."""
         if not claims:
             return HeldClaims((), truths)
         form = verdicts.listed(verdicts.YES_NO_IDK, len(claims))
-        judgements = judge.ask("faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths))
+        judgements = judge.ask(
+            "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
+        )
         return HeldClaims(tuple(zip(claims, judgements, strict=True)), truths)
 
 
 def described(claim: str, judgement: Judgement[str]) -> str:
     """A claim that does not hold, for a reason: which, and what it is contradicted by."""
     what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
-    return f'"{clipped(claim)}" {what}' + (f" ({clipped(judgement.reason)})" if judgement.reason else "")
+    return f'"{clipped(claim)}" {what}' + (
+        f" ({clipped(judgement.reason)})" if judgement.reason else ""
+    )

@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, NoVerdict, Scoring, Transcript, Unreadable, Verdict, Written, options
+from gradegate.assertions.grading.evaluator import (
+    Asks,
+    Grader,
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Unreadable,
+    Verdict,
+    Written,
+    options,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
 from gradegate.templating import transform
@@ -72,7 +82,9 @@ class Quotations:
             end = bisect.bisect_left(self._starts, start + len(text))
             whole_unit = any(_folded(unit) == text for unit in self._units[first:end])
             if start < 0 or not (whole_unit or len(text.split()) >= _LEAST_WORDS):
-                raise Unreadable(f"{excerpt(text, 80)!r} is not quoted from the context; copy sentences word for word, and add nothing")
+                raise Unreadable(
+                    f"{excerpt(text, 80)!r} is not quoted from the context; copy sentences word for word, and add nothing"
+                )
             covered |= dict.fromkeys(range(first, max(end, first + 1)))
         return tuple(self._units[number] for number in sorted(covered))
 
@@ -129,21 +141,31 @@ class ContextGrader(Grader):
         return lacks_query(variables) or lacks(variables, self.context_transform)
 
 
-def share_of(parts: Sequence[tuple[str, bool]], summary: str, name: str, part: str, held: str) -> Verdict:
+def share_of(
+    parts: Sequence[tuple[str, bool]], summary: str, name: str, part: str, held: str
+) -> Verdict:
     """The share of the parts that hold. The evidence ``name`` has each ``part`` and whether it ``held``; the reason names five others.
 
     ``summary`` has a ``{}`` for the number of those that hold and one for all.
     """
     fit = sum(holds for _, holds in parts)
-    reason = "; not: ".join([summary.format(fit, len(parts)), *[text for text, holds in parts if not holds][:5]])
-    return Verdict(fit / len(parts), None, reason, {name: [{part: text, held: holds} for text, holds in parts]})
+    reason = "; not: ".join(
+        [summary.format(fit, len(parts)), *[text for text, holds in parts if not holds][:5]]
+    )
+    return Verdict(
+        fit / len(parts), None, reason, {name: [{part: text, held: holds} for text, holds in parts]}
+    )
 
 
 def lacks(variables: Mapping[str, Any], path: Found | None) -> str:
     """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
     if path is not None:
         first = path.variable
-        return f"the variable `{first}` that contextTransform names is missing" if first not in ("", *variables) else ""
+        return (
+            f"the variable `{first}` that contextTransform names is missing"
+            if first not in ("", *variables)
+            else ""
+        )
     if variables.get("context") is None or isinstance(variables["context"], Mapping):
         return "the variable `context` is missing, and there is no `contextTransform`"
     try:
@@ -170,7 +192,10 @@ def resolve(transcript: Transcript, path: Found | None) -> Context:
         if written is not None:
             return _texts(written, "the variable `context`")
         answers = [turn for turn in transcript.turns if turn.role == "assistant"]
-        return _texts(list(answers[-1].retrieval_context) or None if answers else None, "the `retrieval_context` of the answer")
+        return _texts(
+            list(answers[-1].retrieval_context) or None if answers else None,
+            "the `retrieval_context` of the answer",
+        )
     value = path.apply(transcript.source, transcript.vars, transcript.metadata)
     return _texts(value, f"what contextTransform `{path.written}` gives")
 

@@ -34,7 +34,10 @@ from gradegate.structs import Struct, replace
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 NAMED = 5  # findings that a reason names; the evidence has all
-DOCUMENTS = ("retrieval_context", "context")  # the variables of a test that hold documents, for `texts_of`
+DOCUMENTS = (
+    "retrieval_context",
+    "context",
+)  # the variables of a test that hold documents, for `texts_of`
 NONE = (0, "")  # the score where there are no parts, and what is said of it in place of the summary
 WindowSize = Annotated[Whole, Field(ge=1)]
 
@@ -74,7 +77,9 @@ class Metric(Grader):
 
     def questions(self, exchanges: int) -> int:
         """As every grader's; a reason is asked for only where a model is to word it."""
-        return Grader.questions(self, exchanges) - ("reason" in self.asks.steps and self.include_reason != "llm")
+        return Grader.questions(self, exchanges) - (
+            "reason" in self.asks.steps and self.include_reason != "llm"
+        )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The metric's own work. Raises NoVerdict and ProviderError."""
@@ -83,23 +88,45 @@ class Metric(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
         seen = _with_documents(transcript, self.context_transform)
-        texts = [text for turn in seen.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
+        texts = [
+            text
+            for turn in seen.turns
+            for text in (turn.content, *split(turn.retrieval_context)[0])
+        ]
         judge = replace(judge, graded="\n".join(texts))
         measured = self.measure(seen, judge)
         perfect = measured.score == 1
         score = measured.score if perfect or not self.strict_mode else Fraction(0)
-        evidence = {**measured.evidence, **({"notes": list(measured.notes)} if measured.notes else {})}
+        evidence = {
+            **measured.evidence,
+            **({"notes": list(measured.notes)} if measured.notes else {}),
+        }
         if self.verbose_mode:
             evidence["steps"] = list(measured.steps)
         parts = [measured.summary, *measured.findings[:NAMED]]
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            shown, findings = f"{float(measured.score):.4g}", list(measured.findings) or [measured.summary]
-            with suppress(NoVerdict, ProviderError):  # the verdicts are known, and they give a reason too
-                parts = [judge.ask("metric-reason", _REASON, step="reason", score=shown, findings=findings)]
+            shown, findings = (
+                f"{float(measured.score):.4g}",
+                list(measured.findings) or [measured.summary],
+            )
+            with suppress(
+                NoVerdict, ProviderError
+            ):  # the verdicts are known, and they give a reason too
+                parts = [
+                    judge.ask(
+                        "metric-reason", _REASON, step="reason", score=shown, findings=findings
+                    )
+                ]
         reason = "; ".join([*(parts if self.include_reason else ()), *measured.notes])
-        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence, turns=measured.turns)
+        return Verdict(
+            float(score),
+            perfect if self.strict_mode else None,
+            reason,
+            evidence,
+            turns=measured.turns,
+        )
 
 
 def _read_reason(item: Mapping[str, Any]) -> str:
@@ -130,10 +157,15 @@ def _with_documents(transcript: Transcript, path: Found | None) -> Transcript:
         value = path.apply(source, transcript.vars, turn.metadata)
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")
+            raise NoVerdict(
+                f"what contextTransform `{path.written}` gives is neither a text nor a list of texts"
+            )
         return tuple(item for item in items if item.strip())
 
-    turns = (replace(turn, retrieval_context=documents(turn)) if turn.role == "assistant" else turn for turn in transcript.turns)
+    turns = (
+        replace(turn, retrieval_context=documents(turn)) if turn.role == "assistant" else turn
+        for turn in transcript.turns
+    )
     return replace(transcript, turns=tuple(turns))
 
 
@@ -154,7 +186,9 @@ def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
     """The complete exchanges. Raises NoVerdict when there is none."""
     complete = exchanges(transcript.turns)
     if not complete:
-        raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+        raise NoVerdict(
+            "the conversation has no complete exchange: a message of the user and an answer to it"
+        )
     return complete
 
 
@@ -166,7 +200,9 @@ def numbered(transcript: Transcript) -> list[Numbered]:
 
 def script(turns: Iterable[Numbered]) -> str:
     """Turns as a prompt shows them, each under its number and its role."""
-    return "\n\n".join(f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns)
+    return "\n\n".join(
+        f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns
+    )
 
 
 def shown(name: str, turns: Sequence[Numbered]) -> dict[str, Any]:
@@ -201,7 +237,12 @@ def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dic
 
 
 def ask_each(
-    judge: Judge, prompt: str, form: Form[V], keys: Iterable[K], variables: Callable[[K], Mapping[str, Any]], step: str = "verdicts"
+    judge: Judge,
+    prompt: str,
+    form: Form[V],
+    keys: Iterable[K],
+    variables: Callable[[K], Mapping[str, Any]],
+    step: str = "verdicts",
 ) -> dict[K, V]:
     """As ``ask_once``, of questions that differ in nothing but their ``variables`` (and ``images``)."""
     return ask_once(judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key)))
@@ -232,7 +273,10 @@ def of_rows(
     """
     wrong = [row for row in rows if row[key] in faults]
     held, total = len(rows) - len(wrong), len(rows)
-    shown = [{name: clipped(value) if isinstance(value, str) else value for name, value in row.items()} for row in wrong]
+    shown = [
+        {name: clipped(value) if isinstance(value, str) else value for name, value in row.items()}
+        for row in wrong
+    ]
     return Measured(
         score if score is not None else Fraction(held, total) if total else Fraction(none[0]),
         summary.format(held, total) if total or not none[1] else none[1],
@@ -244,7 +288,11 @@ def of_rows(
 
 
 def share_of_yes(
-    judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str, none: tuple[int, str] = NONE
+    judgements: Iterable[tuple[int, Judgement[str]]],
+    part: str,
+    summary: str,
+    fault: str,
+    none: tuple[int, str] = NONE,
 ) -> Measured:
     """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
     rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
@@ -269,10 +317,15 @@ def retrieved(transcript: Transcript) -> Retrieved:
     if not documents and not images:  # a conversation may have them among its variables
         documents = texts_of(transcript.vars, *DOCUMENTS)
     if not documents and not images:
-        raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
+        raise NoVerdict(
+            "there is no retrieval context; give the variable `retrieval_context` or `context`"
+        )
     named = (transcript.vars.get(name) for name in ("input", "query"))
     asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
-    question = next((value for value in named if isinstance(value, str) and value.strip()), asked or transcript.prompt)
+    question = next(
+        (value for value in named if isinstance(value, str) and value.strip()),
+        asked or transcript.prompt,
+    )
     return Retrieved(question, documents, images)
 
 
@@ -285,7 +338,9 @@ class Expecting(Metric):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """An expected answer."""
-        missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        missing = (
+            "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        )
         return "" if self.expected(variables) else missing
 
     def expected(self, variables: Mapping[str, Any]) -> str:

@@ -24,7 +24,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
 _NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
-_LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
+_LINES = {
+    "cmd": " ",
+    "command": " ",
+    "commands": "; ",
+}  # arguments of a shell that hold what it runs
 UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
 ENDED = "the answer ended to call a tool, but contains no call"
 
@@ -61,12 +65,22 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     untold = transcript.metadata.get(UNTOLD)
     if untold:
         raise NoVerdict(str(untold))
-    told: list[Any] = [turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"]
-    lists = [item for item in told if isinstance(item, list)] or [it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)]
+    told: list[Any] = [
+        turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"
+    ]
+    lists = [item for item in told if isinstance(item, list)] or [
+        it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)
+    ]
     finish = transcript.metadata.get("finish_reason")
     if finish == "tool_calls" and not lists:
         raise NoVerdict(ENDED)
-    outer = [call for item in lists for call in item] if lists else [] if finish else written(transcript.output)
+    outer = (
+        [call for item in lists for call in item]
+        if lists
+        else []
+        if finish
+        else written(transcript.output)
+    )
     return outer and [call for one in outer for call in _opened(one)]
 
 
@@ -98,7 +112,9 @@ def tool(name: str, transcript: Transcript) -> str:
     if short in known or short == _BUNDLE or _PLAIN.fullmatch(short):
         return short
     what = f"a call names the tool {excerpt(name, 60)!r}" if name else "a call names no tool"
-    raise NoVerdict(f"it is not known which tools were called: {what}; a name has letters, digits, _ and -, or is in the target's `tools`")
+    raise NoVerdict(
+        f"it is not known which tools were called: {what}; a name has letters, digits, _ and -, or is in the target's `tools`"
+    )
 
 
 def named(call: JsonObject) -> tuple[str, str]:
@@ -119,9 +135,19 @@ def _opened(call: JsonObject) -> Iterator[JsonObject]:
     if name.removeprefix(_NAMESPACE) == _BUNDLE:
         try:
             uses = arguments(name, text)["tool_uses"]
-            inside = [uniform({"name": it["recipient_name"].removeprefix(_NAMESPACE), "arguments": it["parameters"]}) for it in uses]
+            inside = [
+                uniform(
+                    {
+                        "name": it["recipient_name"].removeprefix(_NAMESPACE),
+                        "arguments": it["parameters"],
+                    }
+                )
+                for it in uses
+            ]
         except (ValueError, TypeError, KeyError, AttributeError) as e:
-            raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
+            raise NoVerdict(
+                f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read"
+            ) from e
         for one in inside:
             yield from _opened(one)
 
@@ -138,9 +164,13 @@ def arguments(name: str, text: str) -> Any:
     except json.JSONDecodeError:
         raise
     except TwiceError as e:  # which of the two a tool is given, its program says
-        raise NoVerdict(f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice") from e
+        raise NoVerdict(
+            f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice"
+        ) from e
     except RecursionError as e:
-        raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
+        raise NoVerdict(
+            f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels"
+        ) from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
     return value
@@ -150,7 +180,9 @@ def _step(name: str, text: str) -> Step:
     given: Any = text
     unread = ""
     try:
-        given = arguments(name, text) if text.strip() else {}  # so some vendors write that there are none
+        given = (
+            arguments(name, text) if text.strip() else {}
+        )  # so some vendors write that there are none
     except json.JSONDecodeError as e:
         unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:

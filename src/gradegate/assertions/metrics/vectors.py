@@ -41,9 +41,13 @@ def _check(*vectors: Vector) -> None:
         raise ProviderError(f"the embeddings differ in length: {lengths}", Trouble.MALFORMED)
     for vector in vectors:
         if not all(map(math.isfinite, vector)):
-            raise ProviderError("an embedding holds something that is not a finite number", Trouble.MALFORMED)
+            raise ProviderError(
+                "an embedding holds something that is not a finite number", Trouble.MALFORMED
+            )
         if not any(vector):
-            raise ProviderError("an embedding is empty or all zeros, so it has no direction", Trouble.MALFORMED)
+            raise ProviderError(
+                "an embedding is empty or all zeros, so it has no direction", Trouble.MALFORMED
+            )
 
 
 def _finite(value: float) -> float:

@@ -25,5 +25,7 @@ def run(args: argparse.Namespace) -> int:
         environ, cwd = handed(os.environ), here()
         os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
         if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
-            raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
+            raise ConfigError.at(
+                "the command `action` takes no arguments", None, "it reads INPUT_* and the event"
+            )
     return action(environ, cwd)

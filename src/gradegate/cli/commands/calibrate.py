@@ -13,7 +13,9 @@ ABOUT = "compare a grader with human labels, and suggest `noise`"
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs=1, help="the config with the cases that the labels name")
     flags.add(parser, "calibrate")
-    parser.add_argument("labels", metavar="LABELS.jsonl", help="one labelled output per line; see docs/calibrate.md")
+    parser.add_argument(
+        "labels", metavar="LABELS.jsonl", help="one labelled output per line; see docs/calibrate.md"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,7 +23,9 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.progress import progress
 
     settings = flags.settings(args, here())
-    found, text, failures = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
+    found, text, failures = calibration.calibrate(
+        settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
+    )
     sys.stdout.writelines(text)
     for failure in failures.values():
         complain(failure)

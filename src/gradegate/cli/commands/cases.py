@@ -13,12 +13,23 @@ ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 
 def add(parser: argparse.ArgumentParser) -> None:
     flags.add(parser, "cases")
-    parser.add_argument("-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output")
+    parser.add_argument(
+        "-o",
+        "--output",
+        dest="lines",
+        default="-",
+        metavar="FILE",
+        help="JSON lines; default - is standard output",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration.calibrate import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
-    sys.stdout.writelines(cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines))
+    sys.stdout.writelines(
+        cases(
+            replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines
+        )
+    )
     return PASS

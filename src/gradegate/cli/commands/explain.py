@@ -12,8 +12,12 @@ _LISTED = 50  # cases, of several that match
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("case", metavar="CASE", help="its number, its id, or a part of its description")
-    parser.add_argument("results", nargs="?", default="results.json", help="of a run; default results.json")
+    parser.add_argument(
+        "case", metavar="CASE", help="its number, its id, or a part of its description"
+    )
+    parser.add_argument(
+        "results", nargs="?", default="results.json", help="of a run; default results.json"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,7 +32,11 @@ def run(args: argparse.Namespace) -> int:
     places = lookup(rows, args.case)
     if not places:
         near = ", ".join(f"`{called}`" for called in nearest(rows, args.case))
-        cure = f"the nearest: {near}" if near else f"name one of its {many(len(rows), 'case')}, #1 the first"
+        cure = (
+            f"the nearest: {near}"
+            if near
+            else f"name one of its {many(len(rows), 'case')}, #1 the first"
+        )
         what = f"no case matches `{one_line(args.case, 100)}`"
         raise ConfigError.at(what, Origin(args.results), cure if rows else "it has no case")
     if len(places) == 1:

@@ -53,7 +53,12 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
     command, begin, why = IS_EVAL.search(text), _BEFORE.match(text), ""
     if command is None:
         return {}, "it runs no `promptfoo eval`"
-    if begin is None or command.start() != begin.end() or "\n" in text or not _PLAIN.fullmatch(text):
+    if (
+        begin is None
+        or command.start() != begin.end()
+        or "\n" in text
+        or not _PLAIN.fullmatch(text)
+    ):
         why = "it does more than that one command, or its shell changes it"
         text = re.split(r"[|&;<>\n]", text[command.start() :])[0]
         command = IS_EVAL.match(text)
@@ -64,22 +69,38 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
     found: dict[str, list[str]] = {}
     while words:
         flag, equals, value = words.pop(0).partition("=")
-        passed = next((count for names, count, _ in of_promptfoo("no_effect") if flag in names), None)
+        passed = next(
+            (count for names, count, _ in of_promptfoo("no_effect") if flag in names), None
+        )
         option = next((option for option in RUN_OPTIONS if flag in option.flags), None)
         if passed is not None:
             del words[: 0 if equals else passed]
         elif option is None or (option.no_input and option.kind is not SWITCH):
             return {}, why or next(
-                (f"`{flag}`: {cure}" for names, _, cure in of_promptfoo("refused") if flag in names),
+                (
+                    f"`{flag}`: {cure}"
+                    for names, _, cure in of_promptfoo("refused")
+                    if flag in names
+                ),
                 f"`{flag}`: {option.no_input if option else 'not known'}",
             )
         elif option.kind is not SWITCH:
-            several = next((at for at, word in enumerate(words) if word.startswith("-")), len(words)) if option.field == "configs" else 1
-            found[option.name] = [*found.get(option.name, ()), *([value] if equals else words[:several])]
+            several = (
+                next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+                if option.field == "configs"
+                else 1
+            )
+            found[option.name] = [
+                *found.get(option.name, ()),
+                *([value] if equals else words[:several]),
+            ]
             del words[: 0 if equals else several]
         elif not option.no_input:
             found[option.name] = ["true"]
-    texts = {name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}") for name, values in found.items()}
+    texts = {
+        name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}")
+        for name, values in found.items()
+    }
     return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
 
 
@@ -91,7 +112,9 @@ class Migration(Struct):
     files: dict[Path, Edits] = {}
     left: list[Mistake] = []
     _graded: set[Path] = set()  # configs whose step of a workflow says who grades
-    _shares: dict[Path, dict[float, Origin]] = {}  # of cases that have to pass, by steps that run a config
+    _shares: dict[
+        Path, dict[float, Origin]
+    ] = {}  # of cases that have to pass, by steps that run a config
 
     def opened(self, path: Path) -> Edits:
         """A file that may be changed; one that lies outside is none. Raises ConfigError."""
@@ -117,13 +140,17 @@ class Migration(Struct):
                         continue
                 elif not USES.fullmatch(uses):
                     continue
-                self._judge(edits, place, share, edits.wanted["jobs"][name]["steps"][number] != step)
+                self._judge(
+                    edits, place, share, edits.wanted["jobs"][name]["steps"][number] != step
+                )
 
     def _uses(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> float:
         """Change a step that uses promptfoo's action, and give the share of cases that have to pass."""
         given = _at(step, "with")
         changes = moved(given)
-        self._tell(*((what, edits.origin([*place, "with", key]), cure) for key, what, cure in changes.left))
+        self._tell(
+            *((what, edits.origin([*place, "with", key]), cure) for key, what, cure in changes.left)
+        )
         whole = changes.drop >= given.keys() and not changes.put
         if not whole:
             edits.change([*place, "with"], changes.drop, changes.put, changes.rename)
@@ -136,13 +163,19 @@ class Migration(Struct):
     def _run(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> bool:
         """Change a step that runs the command, if one that uses the Action does the same."""
         given, why = inputs(step["run"])
-        shells = (_at(edits.values, "defaults", "run"), _at(edits.values, *place[:2], "defaults", "run"), step)
+        shells = (
+            _at(edits.values, "defaults", "run"),
+            _at(edits.values, *place[:2], "defaults", "run"),
+            step,
+        )
         folders = [it["working-directory"] for it in shells if it.get("working-directory")]
         given |= {"working-directory": folders[-1]} if folders else {}
         if why:
             shown = ", ".join(f"{name}: {value}" for name, value in given.items())
             cure = f"write `uses: {ACTION}`, with its options as inputs{f' ({shown})' if shown else ''}; the exit code is the verdict"
-            self._tell((f"a step that runs promptfoo stays: {why}", edits.origin([*place, "run"]), cure))
+            self._tell(
+                (f"a step that runs promptfoo stays: {why}", edits.origin([*place, "run"]), cure)
+            )
             return False
         new = {"uses": Remarked(ACTION), **({"with": given} if given else {})}
         edits.change(place, {"shell", "working-directory"}, new, {"run": "uses"})
@@ -173,19 +206,39 @@ class Migration(Struct):
             edits.change(where, put={"pull-requests": "write"})
         elif rights and action.comment != "off" and rights["pull-requests"] != "write":
             cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
-            self._tell(("the job may not write to pull requests, so no comment is posted", edits.origin(where), cure))
+            self._tell(
+                (
+                    "the job may not write to pull requests, so no comment is posted",
+                    edits.origin(where),
+                    cure,
+                )
+            )
         for level in ([], place[:2], place):
             decides = sorted(PROMPTFOO_VARIABLES.keys() & _at(workflow, *level, "env").keys())
-            self._tell(*((f"`{it}` decides nothing here", edits.origin([*level, "env", it]), PROMPTFOO_VARIABLES[it]) for it in decides))
+            self._tell(
+                *(
+                    (
+                        f"`{it}` decides nothing here",
+                        edits.origin([*level, "env", it]),
+                        PROMPTFOO_VARIABLES[it],
+                    )
+                    for it in decides
+                )
+            )
         if "pull_request_target" in str(workflow.get("on")):
             self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
-        self.left += [replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes]
+        self.left += [
+            replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes
+        ]
         if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
             self._tell(("the configs are known only when the workflow runs", origin, cure))
         elif new := self._grader(run, origin):
             given = _at(step, "with")
-            edits.change([*place, "with"] if given else place, put={"grader": new} if given else {"with": {"grader": new}})
+            edits.change(
+                [*place, "with"] if given else place,
+                put={"grader": new} if given else {"with": {"grader": new}},
+            )
 
     def _grader(self, run: Settings, origin: Origin) -> str:
         """The model that is to be named, if one has to be. It is the one that answers where that is one model, as `init` has it."""
@@ -198,12 +251,21 @@ class Migration(Struct):
         run = replace(run, instead=texts)  # as it is going to be
         before = _mistakes(run, origin)
         new = self.grader or _answering(run) or PLACEHOLDER
-        text, after = ([] if run.graders else _mistakes(replace(run, graders={kind: new}), origin) for kind in ("text", "*"))
-        if run.graders or (all(it in text for it in before) and len(after) >= len(before)):  # a grader mends nothing
+        text, after = (
+            [] if run.graders else _mistakes(replace(run, graders={kind: new}), origin)
+            for kind in ("text", "*")
+        )
+        if run.graders or (
+            all(it in text for it in before) and len(after) >= len(before)
+        ):  # a grader mends nothing
             self.left += before
             return ""
         self.left += after
-        why = "write a model instead of MODEL" if new == PLACEHOLDER else "it is the model that answers; a different model judges better"
+        why = (
+            "write a model instead of MODEL"
+            if new == PLACEHOLDER
+            else "it is the model that answers; a different model judges better"
+        )
         self._tell(*([] if self.grader else [(_GRADES.format(new), origin, why)]))
         return new
 
@@ -219,7 +281,9 @@ class Migration(Struct):
             default = edits.wanted.get("defaultTest")
             if default is not None and not isinstance(default, Mapping):
                 cure = f"write `options: {{provider: {new}}}` there"
-                self._tell(("`defaultTest` is in a file of its own", edits.origin(["defaultTest"]), cure))
+                self._tell(
+                    ("`defaultTest` is in a file of its own", edits.origin(["defaultTest"]), cure)
+                )
             elif _at(default, "options"):
                 edits.change(["defaultTest", "options"], put={"provider": new})
             else:
@@ -235,11 +299,25 @@ class Migration(Struct):
             self.left += e.mistakes
             return None
         for place, assertion in list(_assertions(edits.wanted)):
-            kind, value = GRADERS.find(str(assertion.get("type")).removeprefix("not-")), assertion.get("value")
-            if kind and type(value) in (int, float) and "value" not in names(kind) and "threshold" not in assertion:
+            kind, value = (
+                GRADERS.find(str(assertion.get("type")).removeprefix("not-")),
+                assertion.get("value"),
+            )
+            if (
+                kind
+                and type(value) in (int, float)
+                and "value" not in names(kind)
+                and "threshold" not in assertion
+            ):
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
-                self._tell((what, edits.origin([*place, "value"]), "promptfoo ignores this `value`; check that you want it"))
+                self._tell(
+                    (
+                        what,
+                        edits.origin([*place, "value"]),
+                        "promptfoo ignores this `value`; check that you want it",
+                    )
+                )
         return edits if isinstance(edits.values, Mapping) else None
 
     def gates(self) -> None:
@@ -248,9 +326,17 @@ class Migration(Struct):
             least = min(shares)
             config = self._config(path) if least < 1 else None
             if config is not None and len(shares) == 1 and "gate" not in config.wanted:
-                config.change([], put={"gate": {"rules": [{"name": "most pass", "min-pass-rate": least}]}})
+                config.change(
+                    [], put={"gate": {"rules": [{"name": "most pass", "min-pass-rate": least}]}}
+                )
             else:
-                self._tell(*((_GATE, origin, _RULE.format(share)) for share, origin in shares.items() if share < 1))
+                self._tell(
+                    *(
+                        (_GATE, origin, _RULE.format(share))
+                        for share, origin in shares.items()
+                        if share < 1
+                    )
+                )
 
     def _tell(self, *lines: tuple[str, Origin, str]) -> None:
         self.left += [Mistake(*line) for line in lines]
@@ -259,16 +345,34 @@ class Migration(Struct):
 def _at(value: Any, *keys: str | int) -> Mapping[str, Any]:
     """A mapping inside others; an empty one where there is none."""
     for key in keys:
-        value = value[key] if isinstance(key, int) else value.get(key) if isinstance(value, Mapping) else None
+        value = (
+            value[key]
+            if isinstance(key, int)
+            else value.get(key)
+            if isinstance(value, Mapping)
+            else None
+        )
     return value if isinstance(value, Mapping) else {}
 
 
-def _assertions(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
+def _assertions(
+    value: Any, place: tuple[str | int, ...] = ()
+) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
     """Everything that stands in a list `assert`."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, Mapping)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         if key == "assert" and isinstance(item, list):
-            yield from (([*place, key, number], one) for number, one in enumerate(item) if isinstance(one, Mapping))
+            yield from (
+                ([*place, key, number], one)
+                for number, one in enumerate(item)
+                if isinstance(one, Mapping)
+            )
         yield from _assertions(item, (*place, key))
 
 
@@ -298,8 +402,17 @@ def _answering(run: Settings) -> str:
 def add(parser: argparse.ArgumentParser) -> None:
     about = "configs, and workflows that run promptfoo; default is the config of the folder and all such workflows of the repository"
     parser.add_argument("file", nargs="*", help=about)
-    parser.add_argument("--write", action="store_true", help="write the changes; without this option they are only shown")
-    parser.add_argument("--grader", metavar="ID", default="", help="the model that grades; default is the model that answers")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the changes; without this option they are only shown",
+    )
+    parser.add_argument(
+        "--grader",
+        metavar="ID",
+        default="",
+        help="the model that grades; default is the model that answers",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -308,7 +421,10 @@ def run(args: argparse.Namespace) -> int:
     default = [cwd / name for name in DEFAULT_CONFIGS if (cwd / name).is_file()][:1]
     named = [cwd / name for name in args.file]
     errors = []
-    workflows = {path.resolve(): not named for path in sorted((migration.root / ".github" / "workflows").glob("*.y*ml"))}
+    workflows = {
+        path.resolve(): not named
+        for path in sorted((migration.root / ".github" / "workflows").glob("*.y*ml"))
+    }
     for path in named:
         try:
             if "jobs" in (migration.opened(path).values or ()):
@@ -322,7 +438,11 @@ def run(args: argparse.Namespace) -> int:
             migration.workflow(path, change)
         except ConfigError as e:  # of a file that nobody named
             with suppress(OSError):
-                migration.left += e.mistakes if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes() else ()
+                migration.left += (
+                    e.mistakes
+                    if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes()
+                    else ()
+                )
     for path in named or default:
         if path.resolve() not in workflows:
             migration.config(path)
@@ -343,25 +463,43 @@ def _tell(migration: Migration, write: bool) -> int:
             changed[path] = text
             old, new = (it.splitlines(keepends=True) for it in (edits.mark + edits.text, text))
             for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
-                say(line.removesuffix("\n").removesuffix("\r") + ("" if line.endswith("\n") else f"\n{_END}"))
+                say(
+                    line.removesuffix("\n").removesuffix("\r")
+                    + ("" if line.endswith("\n") else f"\n{_END}")
+                )
     # Each file whole or not at all, and none where one cannot be written.
     names = {path: path.relative_to(migration.root).as_posix() for path in changed}
-    if write and (closed := [name for path, name in names.items() if not path.stat().st_mode & stat.S_IWUSR]):
-        raise ConfigError(*(Mistake("the file may only be read", Origin(name), "allow writing it") for name in closed))
+    if write and (
+        closed := [name for path, name in names.items() if not path.stat().st_mode & stat.S_IWUSR]
+    ):
+        raise ConfigError(
+            *(
+                Mistake("the file may only be read", Origin(name), "allow writing it")
+                for name in closed
+            )
+        )
     for path, text in changed.items() if write else ():
         try:
             with replacing(Place(migration.root, tuple(names[path].split("/")))) as file:
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
                 file.write(text)
         except OSError as e:
-            raise ConfigError.at(f"it could not be written: {e.strerror or e}", Origin(names[path]), "start again") from e
+            raise ConfigError.at(
+                f"it could not be written: {e.strerror or e}", Origin(names[path]), "start again"
+            ) from e
     if left := dict.fromkeys(migration.left):
         say("Notes, and what you need to change by hand:")
-        for mistake in sorted(left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)):
+        for mistake in sorted(
+            left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)
+        ):
             say(f"  {mistake}")
     listed = ", ".join(names.values())
     if not changed:
-        say("no further change can be made automatically" if left else f"nothing is lacking in {many(len(migration.files), 'file')}")
+        say(
+            "no further change can be made automatically"
+            if left
+            else f"nothing is lacking in {many(len(migration.files), 'file')}"
+        )
     else:
         say(f"written: {listed}" if write else f"nothing was written; --write changes {listed}")
     return PASS

@@ -25,5 +25,9 @@ def schema(of: str) -> str:
     from gradegate.results.shape import Results
 
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    written = draft | model_of(Results).model_json_schema(mode="serialization") if of == "results" else config_schema()
+    written = (
+        draft | model_of(Results).model_json_schema(mode="serialization")
+        if of == "results"
+        else config_schema()
+    )
     return json.dumps(written, indent=2 if of == "results" else 1) + "\n"

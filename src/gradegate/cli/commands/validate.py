@@ -11,7 +11,11 @@ ABOUT = "find every mistake in configs, and estimate the calls of a run; makes n
 
 def add(parser: argparse.ArgumentParser) -> None:
     flags.add(parser, "validate")
-    parser.add_argument("--without-keys", action="store_true", help="keys of models need not be here, as in a hook of a commit")
+    parser.add_argument(
+        "--without-keys",
+        action="store_true",
+        help="keys of models need not be here, as in a hook of a commit",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,13 +25,27 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.prepare import prepare, prepare_without_keys
 
     settings = flags.settings(args, here())
-    prepared, absent = prepare_without_keys(settings) if args.without_keys else (prepare(settings), ())
+    prepared, absent = (
+        prepare_without_keys(settings) if args.without_keys else (prepare(settings), ())
+    )
     plan = prepared.shown_plan
-    lines = [f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}" for note in plan.notes]
-    lines += [f"{f'{it.origin}: ' if it.origin else ''}gate {it.kind.value}: {it.text}" for it in prepared.changes.found]
-    lines += [f"{policy.preset.origin}: {policy.preset.text}" for policy in plan.policies if policy.preset]
+    lines = [
+        f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"
+        for note in plan.notes
+    ]
+    lines += [
+        f"{f'{it.origin}: ' if it.origin else ''}gate {it.kind.value}: {it.text}"
+        for it in prepared.changes.found
+    ]
+    lines += [
+        f"{policy.preset.origin}: {policy.preset.text}" for policy in plan.policies if policy.preset
+    ]
     lines += [model.chosen for model in plan.models if model.chosen]
-    lines += inventory(plan.keys, prepared.secrets.names) if not absent else [f"a run needs {', '.join(sorted(absent))}"]
+    lines += (
+        inventory(plan.keys, prepared.secrets.names)
+        if not absent
+        else [f"a run needs {', '.join(sorted(absent))}"]
+    )
     for line in lines:
         print(harmless(line))
     say_estimate(prepared)

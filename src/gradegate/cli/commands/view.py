@@ -11,13 +11,22 @@ from gradegate.errors import ConfigError
 from gradegate.gate.exit_codes import PASS
 
 ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
-_OURS, _HEAD = b'<meta name="generator" content="gradegate">', 2000  # a page of ours says so in so many bytes
+_OURS, _HEAD = (
+    b'<meta name="generator" content="gradegate">',
+    2000,
+)  # a page of ours says so in so many bytes
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("results", nargs="?", default="results.json", help="of a run; default results.json")
-    parser.add_argument("-o", "--output", default="", metavar="FILE", help="the page; default beside the results")
-    parser.add_argument("--no-open", action="store_true", help="write the page, and open no browser")
+    parser.add_argument(
+        "results", nargs="?", default="results.json", help="of a run; default results.json"
+    )
+    parser.add_argument(
+        "-o", "--output", default="", metavar="FILE", help="the page; default beside the results"
+    )
+    parser.add_argument(
+        "--no-open", action="store_true", help="write the page, and open no browser"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,21 +42,30 @@ def run(args: argparse.Namespace) -> int:
     decision, links = reread_file(results)
     output, cwd = args.output or str(results.with_suffix(".html")), here()
     if not output.endswith(".html"):
-        raise ConfigError.at(f"the page `{output}` has another ending than .html", None, "end it with .html")
+        raise ConfigError.at(
+            f"the page `{output}` has another ending than .html", None, "end it with .html"
+        )
     where = places([output], cwd, Environment(os.environ))
     check_inputs(where, [results.resolve()])
     page = where[output].path
-    with suppress(OSError, ValueError), regular(page, sys.maxsize, links=True) as file:  # none, or none to be replaced: writing says so
+    with (
+        suppress(OSError, ValueError),
+        regular(page, sys.maxsize, links=True) as file,
+    ):  # none, or none to be replaced: writing says so
         if _OURS not in file.read(_HEAD).partition(b"<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
-    if failures := write(check_outputs([output]), where, decision, Links.of(links), sealing(os.environ)):
+    if failures := write(
+        check_outputs([output]), where, decision, Links.of(links), sealing(os.environ)
+    ):
         raise ConfigError.at(failures[output], None, "name another file with -o")
     say(str(page))
     if args.no_open:
         return PASS
     # On a machine without a screen only a browser that its user names in BROWSER is told.
-    seen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    seen = sys.platform in ("darwin", "win32") or any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    )
     try:
         opened = seen and not os.environ.get("CI") and webbrowser.open(page.as_uri())
     except (webbrowser.Error, OSError):

@@ -64,7 +64,11 @@ class Choices(Struct, frozen=True):
     @property
     def asked(self) -> dict[str, str]:
         """The models, by the option that names them."""
-        target = {} if self.template == "answers" or is_address(self.target) else {"--provider": self.target}
+        target = (
+            {}
+            if self.template == "answers" or is_address(self.target)
+            else {"--provider": self.target}
+        )
         return {**target, "--grader": self.judge}
 
     def key_of(self, id_: str) -> str:
@@ -81,44 +85,80 @@ def is_address(id_: str) -> bool:
 def fault(id_: str) -> tuple[str, str] | None:
     """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
     if not is_address(id_):
-        return None if _ID.fullmatch(id_) else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
+        return (
+            None
+            if _ID.fullmatch(id_)
+            else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
+        )
     try:
         parts = urlsplit(id_)
         named = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is none, a bracket without its fellow
         named = False
     if not named:
-        return "is an address without a host, or with a port that there is not", f"write its URL, such as {APPLICATION}"
+        return (
+            "is an address without a host, or with a port that there is not",
+            f"write its URL, such as {APPLICATION}",
+        )
     if "@" in parts.netloc:  # the config is committed
-        return ("has a user name or password in its address", "leave it out, and send it in `headers` from a variable of the environment")
+        return (
+            "has a user name or password in its address",
+            "leave it out, and send it in `headers` from a variable of the environment",
+        )
     if not _ADDRESS.fullmatch(id_):
-        return ("holds a character that no config takes as it is", "write the character as %XX, and leave out what follows a `#`")
+        return (
+            "holds a character that no config takes as it is",
+            "write the character as %XX, and leave out what follows a `#`",
+        )
     return None
 
 
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
     if not (choices.config or choices.workflow):
-        raise ConfigError.at("--only-workflow and --no-workflow leave nothing to write", None, "give one of the two")
+        raise ConfigError.at(
+            "--only-workflow and --no-workflow leave nothing to write", None, "give one of the two"
+        )
     found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
     if not choices.grader:  # it is the other one, and would say the same again
         del found["grader"]
     # An address with a password is not shown again.
     ids = {option: choices.target if option == "provider" else choices.judge for option in found}
-    named = {option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()}
-    mistakes = [Mistake(f"--{option} {named[option]}{told[0]}", None, told[1]) for option, told in found.items() if told]
-    if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
-        what, cure = "is the address of an application", "add --template application, or name a model"
+    named = {
+        option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()
+    }
+    mistakes = [
+        Mistake(f"--{option} {named[option]}{told[0]}", None, told[1])
+        for option, told in found.items()
+        if told
+    ]
+    if (
+        choices.config
+        and not found["provider"]
+        and (choices.template == "application") != is_address(choices.target)
+    ):
+        what, cure = (
+            "is the address of an application",
+            "add --template application, or name a model",
+        )
         if choices.template == "application":
-            what, cure = "is not the address of an application", f"write its URL, such as {APPLICATION}, or --template prompt"
+            what, cure = (
+                "is not the address of an application",
+                f"write its URL, such as {APPLICATION}, or --template prompt",
+            )
         mistakes.append(Mistake(f"--provider {choices.target} {what}", None, cure))
-    if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):  # it may be the key itself, and is not repeated
+    if choices.key and not (
+        choices.key.isidentifier() and choices.key in os.environ
+    ):  # it may be the key itself, and is not repeated
         cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
         mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
     asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
     for id_, option in asked.items():
         if id_.endswith(f":{options.PLACEHOLDER}"):
-            what, cure = f"--live asks `{id_}`, which names no model yet", f"give {option} VENDOR:NAME, as the vendor lists it"
+            what, cure = (
+                f"--live asks `{id_}`, which names no model yet",
+                f"give {option} VENDOR:NAME, as the vendor lists it",
+            )
             mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
@@ -126,7 +166,9 @@ def check(choices: Choices) -> None:
     parts = Path(choices.folder).parts
     if Path(choices.folder).is_absolute() or ".." in parts or ".git" in map(str.casefold, parts):
         cure = "start the command where the files are to be, or name a folder below"
-        mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
+        mistakes.append(
+            Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure)
+        )
     if mistakes:
         raise ConfigError(*mistakes)
 
@@ -135,7 +177,9 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
     """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
     try:
         names, template = list(TEMPLATES), choices.template if "template" in given else ""
-        lines = [f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)]
+        lines = [
+            f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)
+        ]
         question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
         while not template:
             typed = ask(question).strip().lower() or names[0]
@@ -153,17 +197,30 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
                 else:
                     choices = replace(choices, provider=typed)
         elif not choices.provider and template != "answers":
-            question = f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
+            question = (
+                f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
+            )
             choices = replace(choices, provider=_model(question, PLACEHOLDER, ask, choices.live))
         if not choices.grader:
-            choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live))
-        usual = variables_of(next(iter(choices.asked.values())), "--provider") if choices.live and not choices.key else ()
+            choices = replace(
+                choices,
+                grader=_model(
+                    f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live
+                ),
+            )
+        usual = (
+            variables_of(next(iter(choices.asked.values())), "--provider")
+            if choices.live and not choices.key
+            else ()
+        )
         if len(usual) == 1:
             typed = ask(f"Which variable of the environment holds its key? [{usual[0]}] ").strip()
             choices = replace(choices, key="" if typed == usual[0] else typed)
     except EOFError:
         cure = "answer the questions, or give --template, --provider and --grader"
-        raise ConfigError.at("the input ended before the questions did; nothing was written", None, cure) from None
+        raise ConfigError.at(
+            "the input ended before the questions did; nothing was written", None, cure
+        ) from None
     return choices
 
 
@@ -177,7 +234,9 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
             typed = f"{typed.rstrip(':')}:{named or options.PLACEHOLDER}"
         told = fault(typed)
         if live and typed.endswith(f":{options.PLACEHOLDER}"):
-            question = "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
+            question = (
+                "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
+            )
             continue
         if split_id(typed) and not told and not is_address(typed):
             return typed
@@ -188,7 +247,13 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
     config = {"apiKeyEnvar": key} if key else {}
     named = id_.removesuffix(options.PLACEHOLDER)  # any model of the vendor takes the same
-    spec = ProviderSpec(id_ if named == id_ else f"{named}any", config=config, origin=Origin(option))
+    spec = ProviderSpec(
+        id_ if named == id_ else f"{named}any", config=config, origin=Origin(option)
+    )
     here, client = Path(), Client(environ={})
-    found = with_stand_ins(lambda keys: Binder(Suite(option, env=Environment(keys)), Workspace(here), here, client, {}).provider(spec))
+    found = with_stand_ins(
+        lambda keys: Binder(
+            Suite(option, env=Environment(keys)), Workspace(here), here, client, {}
+        ).provider(spec)
+    )
     return tuple(sorted(found[1]))

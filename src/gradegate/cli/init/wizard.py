@@ -14,7 +14,17 @@ from typing import Any
 
 import yaml
 
-from gradegate.cli.init.choices import ACTION, NO_COMMIT, PLACEHOLDER, TEMPLATES, Ask, Choices, check, completed, variables_of
+from gradegate.cli.init.choices import (
+    ACTION,
+    NO_COMMIT,
+    PLACEHOLDER,
+    TEMPLATES,
+    Ask,
+    Choices,
+    check,
+    completed,
+    variables_of,
+)
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.numbers import many
 from gradegate.core.options import worded
@@ -59,75 +69,144 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
                     lines.append(f"{name}:{line}, job {job_name}:")
                     said, wrong = _told(root, workflow, job, step)
                     if uses.endswith(f"@{NO_COMMIT}"):
-                        wrong.append(f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros")
+                        wrong.append(
+                            f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros"
+                        )
                     lines += [f"  {title:10}{text}" for title, text in said]
                     problems += [f"{name}:{line}: {text}" for text in wrong]
     if not lines and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
     # One line each: what a workflow says may not pass for what is said of it.
-    return [" ".join(line.splitlines()) for line in lines], [" ".join(problem.splitlines()) for problem in problems]
+    return [" ".join(line.splitlines()) for line in lines], [
+        " ".join(problem.splitlines()) for problem in problems
+    ]
 
 
-def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[str, str]], list[str]]:
+def _told(
+    root: Path, workflow: Any, job: Any, step: Any
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Titles and texts of one step, and its problems."""
     on = workflow.get("on")
-    events: Mapping[str, Any] = {on: None} if isinstance(on, str) else dict.fromkeys(map(str, on)) if isinstance(on, list) else _mapping(on)
+    events: Mapping[str, Any] = (
+        {on: None}
+        if isinstance(on, str)
+        else dict.fromkeys(map(str, on))
+        if isinstance(on, list)
+        else _mapping(on)
+    )
     asked = [event for event in events if event.startswith("pull_request")]
     if not asked:
         return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
     filters = {
-        event: [f"{key}: {', '.join(map(str, it)) if isinstance(it, list) else it}" for key, it in _mapping(events[event]).items()]
+        event: [
+            f"{key}: {', '.join(map(str, it)) if isinstance(it, list) else it}"
+            for key, it in _mapping(events[event]).items()
+        ]
         for event in asked
     }
-    said = [("runs", " and ".join(f"on {event}" + (f" ({'; '.join(parts)})" if parts else "") for event, parts in filters.items()))]
+    said = [
+        (
+            "runs",
+            " and ".join(
+                f"on {event}" + (f" ({'; '.join(parts)})" if parts else "")
+                for event, parts in filters.items()
+            ),
+        )
+    ]
     said += [("", TARGET)] if "pull_request_target" in events else []
     said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
     action, run = step_settings(root, workflow, job, step)
     wrong = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
     if run is None:
-        return [*said, ("configs", "known only when the workflow runs; see `gradegate validate CONFIG`")], wrong
+        return [
+            *said,
+            ("configs", "known only when the workflow runs; see `gradegate validate CONFIG`"),
+        ], wrong
     try:
         prepared, missing = prepare_without_keys(run)
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
-            return [*said, ("configs", f"not known here, because no code runs: {e.mistakes[0].what}")], wrong
+            return [
+                *said,
+                ("configs", f"not known here, because no code runs: {e.mistakes[0].what}"),
+            ], wrong
         return said, [*wrong, *(worded(str(mistake), inputs=True) for mistake in e.mistakes)]
     plan = prepared.shown_plan
-    said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
+    said.append(
+        (
+            "configs",
+            f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}",
+        )
+    )
     blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
-    counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
+    counts = any(
+        binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
+    )
     # What becomes of pull requests whose workflow GitHub gives no secrets.
-    ends = "passes (on-missing-secrets: neutral)" if action.on_missing_secrets == "neutral" else "fails with exit code 3"
+    ends = (
+        "passes (on-missing-secrets: neutral)"
+        if action.on_missing_secrets == "neutral"
+        else "fails with exit code 3"
+    )
     forks = f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
     if "pull_request" not in events:
         forks = "see docs/github-events.md"
     elif not prepared.plan.keys:
         forks = "run like any other, because no key is needed; no comment, because their token is read-only"
     yes = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
-    said += [("blocks", yes if counts and blocking else "no: every rule or every assertion only advises"), ("forks", forks)]
+    said += [
+        (
+            "blocks",
+            yes if counts and blocking else "no: every rule or every assertion only advises",
+        ),
+        ("forks", forks),
+    ]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
-    return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
+    return said, [
+        *wrong,
+        *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing)),
+    ]
 
 
-def step_settings(root: Path, workflow: Any, job: Any, step: Any) -> tuple[ActionSettings, Settings | None]:
+def step_settings(
+    root: Path, workflow: Any, job: Any, step: Any
+) -> tuple[ActionSettings, Settings | None]:
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
     # The variables of the process on the runner. A secret is taken to be there; another expression is left out.
     environ = {name: STAND_IN if _OPEN in text else text for name, text in env.items()}
-    given = {name: STAND_IN if name in KEYS else "" if _OPEN in text else text for name, text in inputs.items() if text}
+    given = {
+        name: STAND_IN if name in KEYS else "" if _OPEN in text else text
+        for name, text in inputs.items()
+        if text
+    }
     environ |= {f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()}
     action = from_inputs(environ | runner(root), root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
-    run = replace(action.run, base="", baseline="", history="", compare="", shard=None, merge="", open="", allow_exec=False)
+    run = replace(
+        action.run,
+        base="",
+        baseline="",
+        history="",
+        compare="",
+        shard=None,
+        merge="",
+        open="",
+        allow_exec=False,
+    )
     # Answers of another job are not there yet; whoever gives them, no target is asked.
     return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
 
 
 def runner(root: Path) -> dict[str, str]:
     """The variables of a runner at a pull request that decide how a config is read; ``root`` is the repository."""
-    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_WORKSPACE": str(root)}
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_WORKSPACE": str(root),
+    }
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -144,9 +223,13 @@ def _texts(value: Any) -> dict[str, str]:
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
 LONGEST = 50  # letters of a folder in the name of its workflow
-_LIVE = re.compile(r"^( *)# LIVE.*\n.*scripted:.*\n((?:\1# .*\n)+)", re.MULTILINE)  # what is recorded, and what takes its place
+_LIVE = re.compile(
+    r"^( *)# LIVE.*\n.*scripted:.*\n((?:\1# .*\n)+)", re.MULTILINE
+)  # what is recorded, and what takes its place
 Exchanges = list[tuple[str, str]]  # questions with their replies
-_JUDGED = re.compile(r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)  # texts in a question of a grader
+_JUDGED = re.compile(
+    r"^<([\w-]+) ([0-9a-f]{32})>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE
+)  # texts in a question of a grader
 _COMMENT = re.compile(r"^ *#.*\n", re.MULTILINE)  # of a template, about a gate that asks nobody yet
 _SHOWN = 90  # characters of an answer
 _THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
@@ -175,7 +258,9 @@ class Ground(Struct, frozen=True):
     def key(self) -> str:
         """What tells the workflow of this folder from others in the repository: letters, digits and hyphens."""
         words = re.sub(r"[^a-z0-9]+", "-", self.below.lower()).strip("-")
-        if not 0 < len(words) <= LONGEST or not self.below.isascii():  # which cannot be told apart by their letters alone
+        if (
+            not 0 < len(words) <= LONGEST or not self.below.isascii()
+        ):  # which cannot be told apart by their letters alone
             words = f"{words[:LONGEST]}-{sha256(self.below.encode()).hexdigest()[:8]}".strip("-")
         return f"evals-{words}" if self.below else "evals"
 
@@ -185,49 +270,84 @@ def ground(cwd: Path, folder: str) -> Ground:
     here = cwd.resolve()
     found = Ground(here, repository_of(here) or here, PurePosixPath(folder).parts)
     blank = found.below != found.below.strip()  # which the Action would not see
-    if blank or not found.below.isprintable() or "${{" in found.below or ".git" in found.below.casefold().split("/"):
+    if (
+        blank
+        or not found.below.isprintable()
+        or "${{" in found.below
+        or ".git" in found.below.casefold().split("/")
+    ):
         what = f"the folder {found.below!r} cannot stand in a workflow"
         raise ConfigError.at(what, None, "start in a folder with a plain name")
     return found
 
 
-def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[Place, str]:
+def files(
+    choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]
+) -> dict[Place, str]:
     """Each place with its text, the workflow last. ``keys`` are the variables that the target and the grader take."""
     folder = _TEMPLATES / choices.template
     values = _values(choices, where, keys)
     made = {}
-    for path in sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path)) if choices.config else ():
-        name = path.relative_to(folder).as_posix().removesuffix(".template")  # of a program, so that no tool takes it for one of ours
+    for path in (
+        sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path))
+        if choices.config
+        else ()
+    ):
+        name = (
+            path.relative_to(folder).as_posix().removesuffix(".template")
+        )  # of a program, so that no tool takes it for one of ours
         parts = (*where.folder, *name.split("/"))
         text = _filled(path, values)
-        made[Place(where.cwd, parts)] = _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text) if choices.live else text
+        made[Place(where.cwd, parts)] = (
+            _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text)
+            if choices.live
+            else text
+        )
     if choices.workflow:
         own = _TEMPLATES / f"workflow-{choices.template}.yml"
         path = own if own.exists() else _TEMPLATES / "workflow.yml"
-        made[Place(where.root, (".github", "workflows", f"{where.key}.yml"))] = _filled(path, values)
+        made[Place(where.root, (".github", "workflows", f"{where.key}.yml"))] = _filled(
+            path, values
+        )
     return made
 
 
-def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[str, str]:
+def _values(
+    choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]
+) -> dict[str, str]:
     """What stands in the templates for what."""
     both = sorted({*keys[0], *keys[1]})
     named_keys = (choices.key_of(id_) for id_ in (choices.target, choices.judge))
-    target_key, grader_key = (f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys)
+    target_key, grader_key = (
+        f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys
+    )
     quoted = _in_quotes(where.below)
-    named = {"provider": choices.provider, "grader": choices.grader}  # inputs, for a config that is there
+    named = {
+        "provider": choices.provider,
+        "grader": choices.grader,
+    }  # inputs, for a config that is there
     models = "".join(f"{name}: {_in_quotes(id_)}\n          " for name, id_ in named.items() if id_)
     needs = [f"it needs {' and '.join(names)}" if names else "it needs no key" for names in keys]
     when = "; only needed once models are asked" if choices.config and not choices.live else ""
-    env = [f"env: # secrets of the repository{when}", *(f"  {key}: ${{{{ secrets.{key} }}}}" for key in both)]
+    env = [
+        f"env: # secrets of the repository{when}",
+        *(f"  {key}: ${{{{ secrets.{key} }}}}" for key in both),
+    ]
     if not both:
-        env = ["# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."]
+        env = [
+            "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
+        ]
     return {
         "PROVIDER": choices.target,
-        "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}' if grader_key else f'"{choices.judge}"',
+        "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}'
+        if grader_key
+        else f'"{choices.judge}"',
         "ACCESS": target_key,
         "TARGET_NEEDS": needs[0],
         "GRADER_NEEDS": needs[1],
-        "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
+        "ACTION": f"{choices.action} # put the commit of a release here"
+        if choices.action == ACTION
+        else choices.action,
         "PLACE": where.below or "this repository",
         "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
@@ -247,28 +367,58 @@ def _in_quotes(text: str) -> str:
 
 
 def _filled(path: Path, values: dict[str, str]) -> str:
-    return re.sub(r"__([A-Z_]+?)__", lambda found: values[found[1]], path.read_text(encoding="utf-8"))
+    return re.sub(
+        r"__([A-Z_]+?)__", lambda found: values[found[1]], path.read_text(encoding="utf-8")
+    )
 
 
-def record(made: Mapping[Place, str], folder: tuple[str, ...]) -> tuple[dict[Place, str], list[str]]:
+def record(
+    made: Mapping[Place, str], folder: tuple[str, ...]
+) -> tuple[dict[Place, str], list[str]]:
     """The files with the recorded replies, and a line for each model. Raises ConfigError, and ProviderError where a call fails."""
     with TemporaryDirectory() as below:  # so that nothing is left behind where a call fails
         create({Place(Path(below), place.parts): text for place, text in made.items()})
         prepared = prepare(Settings(cwd=Path(below, *folder), environ=os.environ))
         job = prepared.plan.jobs[0]
-        job = replace(job, target=copy(job.target))  # which may be a grader, too, and is recorded apart
-        graders = {id(model): model for binding in job.assertions for bound in binding.bounds for model in bound.models.values()}
+        job = replace(
+            job, target=copy(job.target)
+        )  # which may be a grader, too, and is recorded apart
+        graders = {
+            id(model): model
+            for binding in job.assertions
+            for bound in binding.bounds
+            for model in bound.models.values()
+        }
         answered, *graded = map(_listen, (job.target, *graders.values()))
-        (row,) = Run(replace(prepared.plan, jobs=(job,), policies=(), powers=()), prepared.client, reask=1).result().rows
+        (row,) = (
+            Run(
+                replace(prepared.plan, jobs=(job,), policies=(), powers=()),
+                prepared.client,
+                reask=1,
+            )
+            .result()
+            .rows
+        )
     failures = [grade for grade in row.grades if grade.outcome is Outcome.ERROR]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
-        raise ProviderError(prepared.hide(row.error or failures[0].reason), Trouble.SETUP if setup else Trouble.MALFORMED)
+        raise ProviderError(
+            prepared.hide(row.error or failures[0].reason),
+            Trouble.SETUP if setup else Trouble.MALFORMED,
+        )
     judged = [it for several in graded for it in several]
-    texts = {"answers.yaml": partial(_with_answers, answered), "grades.yaml": partial(_with_grades, judged)}
-    files = {place: prepared.hide(texts.get(place.parts[-1], str)(text)) for place, text in made.items()}
+    texts = {
+        "answers.yaml": partial(_with_answers, answered),
+        "grades.yaml": partial(_with_grades, judged),
+    }
+    files = {
+        place: prepared.hide(texts.get(place.parts[-1], str)(text)) for place, text in made.items()
+    }
     lines = [f"{job.target.id} answered: {one_line(row.output, _SHOWN)}"] if answered else []
-    lines += [f"{it.assertion.type}: {it.outcome.value}; {one_line(it.reason, _SHOWN)}" for it in row.grades]
+    lines += [
+        f"{it.assertion.type}: {it.outcome.value}; {one_line(it.reason, _SHOWN)}"
+        for it in row.grades
+    ]
     return files, [prepared.hide(line) for line in lines]
 
 
@@ -290,7 +440,11 @@ def _listen(model: Provider) -> Exchanges:
 def _with_answers(exchanges: Exchanges, text: str) -> str:
     """With each reply in the entry that the question takes."""
     entries = document.read(text.encode(), "answers.yaml")
-    text = f"# What was answered when it was recorded. Other entries are examples.\n{_COMMENT.sub('', text)}" if exchanges else text
+    text = (
+        f"# What was answered when it was recorded. Other entries are examples.\n{_COMMENT.sub('', text)}"
+        if exchanges
+        else text
+    )
     for question, reply in exchanges:
         example = next((it["reply"] for it in entries if it["when"] in question), "")
         text = text.replace(f"reply: {example}\n", f"reply: {_quoted(reply)}\n", 1)
@@ -309,10 +463,20 @@ def _with_grades(exchanges: Exchanges, text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return str(yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
+    return str(
+        yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))
+    ).rstrip("\n")
 
 
-def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, live: bool, ask: Ask | None) -> Iterator[str]:
+def begin(
+    cwd: Path,
+    given: Mapping[str, str],
+    *,
+    config: bool,
+    workflow: bool,
+    live: bool,
+    ask: Ask | None,
+) -> Iterator[str]:
     """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
 
     ``live``: the models are asked first, and a ProviderError is raised where one does not reply.
@@ -323,10 +487,21 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
     check(choices)
     where = ground(cwd, choices.folder)
     if config:
-        keys = {option: variables_of(id_, option, choices.key_of(id_)) for option, id_ in choices.asked.items()}
+        keys = {
+            option: variables_of(id_, option, choices.key_of(id_))
+            for option, id_ in choices.asked.items()
+        }
     else:  # it is there already: what it takes on the runner
-        folder, providers = where.cwd.joinpath(*where.folder), (choices.provider,) if choices.provider else ()
-        settings = Settings(cwd=folder, environ=runner(where.root), providers=providers, graders=graders([choices.grader]))
+        folder, providers = (
+            where.cwd.joinpath(*where.folder),
+            (choices.provider,) if choices.provider else (),
+        )
+        settings = Settings(
+            cwd=folder,
+            environ=runner(where.root),
+            providers=providers,
+            graders=graders([choices.grader]),
+        )
         keys = {"--grader": tuple(sorted(prepare_without_keys(settings)[1]))}
     made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]))
     cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}
@@ -346,8 +521,13 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
 
 
 def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:
-    ups = {root: "" if root == where.cwd else "../" * len(where.cwd.relative_to(root).parts) for root in {place.root for place in made}}
-    names = {place: ups[place.root] + "/".join(place.parts) for place in made}  # as somebody in the working directory names them
+    ups = {
+        root: "" if root == where.cwd else "../" * len(where.cwd.relative_to(root).parts)
+        for root in {place.root for place in made}
+    }
+    names = {
+        place: ups[place.root] + "/".join(place.parts) for place in made
+    }  # as somebody in the working directory names them
     width = max(map(len, names.values()))
     yield "Written:"
     for place, name in names.items():
@@ -370,7 +550,11 @@ def _next(choices: Choices, where: Ground) -> Iterator[str]:
     yield "  gradegate init --from-pr  # what the workflow will do on a pull request"
     left = []
     if choices.config and not choices.live:
-        own = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
+        own = (
+            ", with a model that you name in place of MODEL"
+            if PLACEHOLDER in (choices.target, choices.judge)
+            else ""
+        )
         left.append(f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}")
     if choices.workflow and choices.action == ACTION:
         left.append("  put the commit of a release of gradegate into the workflow")

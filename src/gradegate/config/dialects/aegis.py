@@ -7,18 +7,49 @@ from pydantic import ValidationError
 
 from gradegate.config import aegis
 from gradegate.config import providers as specs
-from gradegate.config.aegis import FULL, BlockKeys, MetricAssertion, MetricReader, Path, RowKeys, RunKeys
+from gradegate.config.aegis import (
+    FULL,
+    BlockKeys,
+    MetricAssertion,
+    MetricReader,
+    Path,
+    RowKeys,
+    RunKeys,
+)
 from gradegate.config.dialect import DIALECTS, Dialect, Source
-from gradegate.core.suite import KINDS, Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
+from gradegate.core.suite import (
+    KINDS,
+    Assertion,
+    Case,
+    CaseOptions,
+    Graders,
+    Note,
+    Policy,
+    PromptSpec,
+    Rule,
+    Suite,
+    Verbatim,
+)
 from gradegate.errors import ConfigError, Mistake, Origin
 
-_OTHERS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")  # keys of promptfoo's
+_OTHERS = (
+    "prompts",
+    "providers",
+    "targets",
+    "tests",
+    "defaultTest",
+    "scenarios",
+)  # keys of promptfoo's
 _KINDS = [kind for kind in KINDS if kind != "text"]
 
 
 def recognises(content: Any) -> bool:
     """A mapping with ``evaluations`` and none of promptfoo's main keys."""
-    return isinstance(content, dict) and "evaluations" in content and not any(key in content for key in _OTHERS)
+    return (
+        isinstance(content, dict)
+        and "evaluations" in content
+        and not any(key in content for key in _OTHERS)
+    )
 
 
 def read(source: Source) -> Suite:
@@ -47,16 +78,35 @@ class _Reader:
             except ConfigError as e:
                 self._mistakes += e.mistakes
         kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
-        self._metrics.graders = {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
+        self._metrics.graders = {
+            "": kinds,
+            **{
+                slug: {**kinds, **graders}
+                for slug, graders in by_name.items()
+                if slug not in _KINDS
+            },
+        }
 
     def suite(self) -> Suite:
         keys, file, notes = self._keys, self._source.file, self._metrics.notes
-        cases = tuple(case for i, block in enumerate(keys.evaluations) for case in self._block(i, block))
+        cases = tuple(
+            case for i, block in enumerate(keys.evaluations) for case in self._block(i, block)
+        )
         blocks, at = keys.is_blocking, self._metrics.at
         rules = [Rule("every row", every_case=True, blocking=blocks, suite=file, origin=at(()))]
         if keys.threshold is not None:
             share, origin = keys.threshold / FULL, at(("threshold",))
-            rules.append(Rule("the run", min_score=share, blocking=blocks, by_metric=True, scale=FULL, suite=file, origin=origin))
+            rules.append(
+                Rule(
+                    "the run",
+                    min_score=share,
+                    blocking=blocks,
+                    by_metric=True,
+                    scale=FULL,
+                    suite=file,
+                    origin=origin,
+                )
+            )
         if not keys.is_blocking:
             text = "`is_blocking` is not true, so a miss is reported and never fails the check"
             notes.append(Note(text, at(("is_blocking",))))
@@ -69,7 +119,9 @@ class _Reader:
             cases=cases,
             policy=Policy(tuple(rules)),
             env=self._source.env,
-            about=keys.model_dump(include={"threshold", "model_slug", "is_blocking", "data_collection_id", "alias"}),
+            about=keys.model_dump(
+                include={"threshold", "model_slug", "is_blocking", "data_collection_id", "alias"}
+            ),
             notes=tuple(notes),
             mistakes=tuple(self._mistakes),
         )
@@ -89,17 +141,25 @@ class _Reader:
 
     def _row(self, path: Path, row: RowKeys, metrics: Iterable[MetricAssertion]) -> Iterator[Case]:
         given = {name: value for name, value in row if name != "output" and value is not None}
-        fields = {name: [*map(Verbatim, value)] if isinstance(value, list) else Verbatim(value) for name, value in given.items()}
+        fields = {
+            name: [*map(Verbatim, value)] if isinstance(value, list) else Verbatim(value)
+            for name, value in given.items()
+        }
         groups: list[tuple[dict[str, str], list[Assertion]]] = []
         for metric in metrics:
             lacking = metric.lacks(row)
             for name in lacking:
-                what = f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
+                what = (
+                    f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
+                )
                 self._mistakes.append(Mistake(what, self._metrics.at((*path, name)), "add it"))
             if lacking:
                 continue
             view = metric.entry.variables
-            for variables, assertions in groups:  # the first case whose variables do not contradict those that it reads
+            for (
+                variables,
+                assertions,
+            ) in groups:  # the first case whose variables do not contradict those that it reads
                 if all(variables.get(name, field) == field for name, field in view.items()):
                     variables.update(view)
                     assertions.append(metric.of(row))

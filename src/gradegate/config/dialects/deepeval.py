@@ -18,12 +18,22 @@ def read(source: Source) -> Suite:
             origin, options = Origin(source.file, test.line), CaseOptions(expand_vars=False)
             turns = read_turns(test["turns"], source, origin) if "turns" in test else ()
             about = {name: test[name] for name in ("description", "vars", "metadata")}
-            cases.append(Case(**about, options=options, output=test.get("providerOutput"), turns=turns, origin=origin))
+            cases.append(
+                Case(
+                    **about,
+                    options=options,
+                    output=test.get("providerOutput"),
+                    turns=turns,
+                    origin=origin,
+                )
+            )
         except ConfigError as e:
             mistakes += e.mistakes
     cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
     lacks = {True: "the conversation has no answers", False: "the golden has no `actual_output`"}
-    mistakes += [Mistake(lacks[bool(case.turns)], case.origin, cure) for case in cases if not case.recorded]
+    mistakes += [
+        Mistake(lacks[bool(case.turns)], case.origin, cure) for case in cases if not case.recorded
+    ]
     return Suite(
         file=source.file,
         prompts=(PromptSpec("{{input}}", origin=Origin(source.file)),),
@@ -34,4 +44,11 @@ def read(source: Source) -> Suite:
     )
 
 
-DIALECTS.register("deepeval")(Dialect("deepeval", "a dataset that DeepEval saved as .json, .jsonl or .csv", goldens.are_goldens, read))
+DIALECTS.register("deepeval")(
+    Dialect(
+        "deepeval",
+        "a dataset that DeepEval saved as .json, .jsonl or .csv",
+        goldens.are_goldens,
+        read,
+    )
+)

@@ -16,12 +16,25 @@ from pydantic.alias_generators import to_camel
 from gradegate.config import providers as specs
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.reader import Desk
-from gradegate.core.suite import Assertion, Case, CaseOptions, Graders, Policy, PromptSpec, ProviderSpec, Rule, Suite, Verbatim
+from gradegate.core.suite import (
+    Assertion,
+    Case,
+    CaseOptions,
+    Graders,
+    Policy,
+    PromptSpec,
+    ProviderSpec,
+    Rule,
+    Suite,
+    Verbatim,
+)
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.structs import replace
 
 BUILT_IN_MODEL = "openai/gpt-4o"  # of `uses: github/...`
-_OTHERS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios"})  # of promptfoo
+_OTHERS = frozenset(
+    {"prompts", "providers", "targets", "tests", "defaultTest", "scenarios"}
+)  # of promptfoo
 _OWN = frozenset({"model", "modelParameters", "testData", "evaluators"})
 _OPTIONS = {"maxTokens": "max_tokens", "topP": "top_p"}
 _VENDORS = {"openai": "openai:chat", "mistral-ai": "mistral", "xai": "xai"}
@@ -104,38 +117,61 @@ class PromptYmlKeys(_Keys):
 
 def recognises(content: Any) -> bool:
     """A mapping with messages and another key of a prompt file, and none of promptfoo's."""
-    return isinstance(content, Mapping) and "messages" in content and bool(_OWN & set(content)) and not _OTHERS & set(content)
+    return (
+        isinstance(content, Mapping)
+        and "messages" in content
+        and bool(_OWN & set(content))
+        and not _OTHERS & set(content)
+    )
 
 
 def read(source: Source) -> Suite:
     """A suite with one prompt, one target, and each row of the test data as a case."""
     desk = Desk(source)
     keys = desk.check(PromptYmlKeys, source.content, source.content, desk.file)
-    found = Suite(desk.file, env=source.env) if keys is None or desk.mistakes else _suite(keys, desk)
+    found = (
+        Suite(desk.file, env=source.env) if keys is None or desk.mistakes else _suite(keys, desk)
+    )
     return replace(found, mistakes=tuple(desk.mistakes))
 
 
 def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
     if not keys.test_data:
-        desk.say("the file has no `testData`, so nothing would be checked", desk.line("testData"), "add a row of variables")
+        desk.say(
+            "the file has no `testData`, so nothing would be checked",
+            desk.line("testData"),
+            "add a row of variables",
+        )
     models = dict.fromkeys(model for evaluator in keys.evaluators if (model := _model(evaluator)))
     graders = _served(next(iter(models)), desk.line("evaluators")) if len(models) == 1 else {}
     assertions = tuple(
         assertion
         for number, evaluator in enumerate(keys.evaluators)
-        for assertion in _assertions(evaluator, desk.line("evaluators", number), len(models) > 1, desk)
+        for assertion in _assertions(
+            evaluator, desk.line("evaluators", number), len(models) > 1, desk
+        )
     )
-    rows = [{name: Verbatim(value) if isinstance(value, str) else value for name, value in row.items()} for row in keys.test_data]
+    rows = [
+        {name: Verbatim(value) if isinstance(value, str) else value for name, value in row.items()}
+        for row in keys.test_data
+    ]
     messages = [message.model_dump() for message in keys.messages]
     unserved = f"`{keys.model}` was served by GitHub Models, which closed in July 2026"
     return Suite(
         file=desk.file,
         description=keys.description or keys.name,
-        prompts=(PromptSpec(json.dumps(messages, ensure_ascii=False), keys.name, desk.line("messages")),),
+        prompts=(
+            PromptSpec(json.dumps(messages, ensure_ascii=False), keys.name, desk.line("messages")),
+        ),
         targets=_target(keys, desk),
         targetless=None if _id(keys.model) else Mistake(unserved, desk.line("model"), _UNSERVED),
         cases=tuple(
-            Case(vars=values, assertions=assertions, options=CaseOptions(expand_vars=False), origin=desk.line("testData", number))
+            Case(
+                vars=values,
+                assertions=assertions,
+                options=CaseOptions(expand_vars=False),
+                origin=desk.line("testData", number),
+            )
             for number, values in enumerate(rows)
         ),
         policy=Policy((Rule(PASSING, every_case=True, suite=desk.file),)),
@@ -151,7 +187,11 @@ def _target(keys: PromptYmlKeys, desk: Desk) -> tuple[ProviderSpec, ...]:
         config["response_format"] = {"type": keys.response_format}
         if keys.response_format == "json_schema":
             if keys.json_schema is None:
-                desk.say("`responseFormat: json_schema` has no `jsonSchema`", desk.line("responseFormat"), "add it")
+                desk.say(
+                    "`responseFormat: json_schema` has no `jsonSchema`",
+                    desk.line("responseFormat"),
+                    "add it",
+                )
             config["response_format"]["json_schema"] = json.loads(keys.json_schema or "{}")
     written = {"id": _id(keys.model), "config": config}
     if not written["id"]:
@@ -177,16 +217,26 @@ def _model(evaluator: EvaluatorKeys) -> str:
     return evaluator.llm.model_id if evaluator.llm else BUILT_IN_MODEL if evaluator.uses else ""
 
 
-def _assertions(evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: Desk) -> Iterator[Assertion]:
+def _assertions(
+    evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: Desk
+) -> Iterator[Assertion]:
     ways = [way for way in (evaluator.string, evaluator.llm, evaluator.uses) if way]
     if len(ways) != 1:
-        desk.say("an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators")
+        desk.say(
+            "an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators"
+        )
         return
     graders = _served(_model(evaluator), origin) if several else {}
     if evaluator.string:
         given = {name: text for name, text in evaluator.string if text}
         for match, text in given.items() if len(given) == 1 else ():
-            yield Assertion("github-models:string", text, metric=evaluator.name, config={"match": match}, origin=origin)
+            yield Assertion(
+                "github-models:string",
+                text,
+                metric=evaluator.name,
+                config={"match": match},
+                origin=origin,
+            )
         if len(given) != 1:
             cure = "give one of `equals`, `contains`, `startsWith` and `endsWith`"
             desk.say("a `string` evaluator compares with one text", origin, cure)
@@ -201,7 +251,15 @@ def _assertions(evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: D
             origin=origin,
         )
     else:
-        yield Assertion("github-models:built-in", evaluator.uses, metric=evaluator.name, graders=graders, origin=origin)
+        yield Assertion(
+            "github-models:built-in",
+            evaluator.uses,
+            metric=evaluator.name,
+            graders=graders,
+            origin=origin,
+        )
 
 
-DIALECTS.register("prompt.yml")(Dialect("prompt.yml", "a .prompt.yml of GitHub Models", recognises, read))
+DIALECTS.register("prompt.yml")(
+    Dialect("prompt.yml", "a .prompt.yml of GitHub Models", recognises, read)
+)

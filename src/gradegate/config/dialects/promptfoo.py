@@ -43,31 +43,52 @@ class _Reader:
     def suite(self) -> Suite:
         whole, passed = self.desk.source.content, self.desk.source.idle
         content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
-        for name, model in (("evaluateOptions", EvaluateKeys), ("commandLineOptions", CommandLineKeys)):
+        for name, model in (
+            ("evaluateOptions", EvaluateKeys),
+            ("commandLineOptions", CommandLineKeys),
+        ):
             if isinstance(steering := content.get(name), Mapping):
                 content = {**content, name: idle.kept(model, steering, self.desk.file, passed)}
-        keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
+        keys = (
+            self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file)
+            or ConfigKeys()
+        )
         self.desk.source = replace(self.desk.source, env=self._env(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
-            graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
+            graders = self.desk.graders(
+                keys.command_line_options.grader, self.desk.line("commandLineOptions")
+            )
         asked = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
-        tests = (self._merged(case, test) for test, case in self._read(keys.tests, self.desk.file, ["tests"]))
+        tests = (
+            self._merged(case, test)
+            for test, case in self._read(keys.tests, self.desk.file, ["tests"])
+        )
         cases = (*tests, *self._scenarios(keys.scenarios))
         if not cases and not self.desk.mistakes:
-            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
+            self.desk.say(
+                "there are no tests, so nothing would be checked",
+                self.desk.line("tests"),
+                "add `tests:`",
+            )
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
         key = "targets" if "targets" in self.desk.source.content else "providers"
         cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
-        rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
+        rules, metrics = (
+            policy(keys.gate, self.desk),
+            tuple(derived(keys.derived_metrics or (), self.desk)),
+        )
         self.desk.notes += templates.template_notes(keys.assertion_templates, self.desk.file)
         return Suite(
             file=self.desk.file,
             description=keys.description,
-            prompts=asked or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=asked
+            or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
-            targetless=None if given else Mistake("the config names no provider", self.desk.line(key), cure),
+            targetless=None
+            if given
+            else Mistake("the config names no provider", self.desk.line(key), cure),
             cases=cases,
             policy=rules,
             graders=graders,
@@ -97,9 +118,14 @@ class _Reader:
             return ()
         try:
             items = written if isinstance(written, list) else [written]
-            lines = [self.desk.line(key, *([number] if isinstance(written, list) else [])) for number in range(len(items))]
+            lines = [
+                self.desk.line(key, *([number] if isinstance(written, list) else []))
+                for number in range(len(items))
+            ]
             pairs = zip(items, lines, strict=True)
-            return tuple(spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line))
+            return tuple(
+                spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line)
+            )
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return ()
@@ -109,8 +135,12 @@ class _Reader:
         written, file = self.desk.source.content.get("defaultTest"), self.desk.file
         if isinstance(written, str):
             try:
-                path = self.desk.source.workspace.locate(written, self.desk.source.folder, self.desk.line("defaultTest"))
-                content = self.desk.source.workspace.read(written, self.desk.source.folder, self.desk.line("defaultTest"))
+                path = self.desk.source.workspace.locate(
+                    written, self.desk.source.folder, self.desk.line("defaultTest")
+                )
+                content = self.desk.source.workspace.read(
+                    written, self.desk.source.folder, self.desk.line("defaultTest")
+                )
                 file = self.desk.source.workspace.name(path)
                 written = document.read(content, file)
             except ConfigError as e:
@@ -120,10 +150,16 @@ class _Reader:
         self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
         if self._default.quarantine:
             where = Origin(file, document.line_of(written, ["flaky"]))
-            self.desk.say("`flaky` puts every test in quarantine here", where, "write it on the tests that are flaky")
+            self.desk.say(
+                "`flaky` puts every test in quarantine here",
+                where,
+                "write it on the tests that are flaky",
+            )
         graders = self._default.options.graders
         variables = {**self._default.vars, **self.desk.source.variables}
-        self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
+        self._default = replace(
+            self._default, vars=variables, options=replace(self._default.options, graders={})
+        )
         return graders
 
     def _read(
@@ -132,13 +168,19 @@ class _Reader:
         """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
         for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
-                self.desk.say("a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`")
+                self.desk.say(
+                    "a test is a mapping",
+                    Origin(where, getattr(test, "line", 0)),
+                    "give it `vars` and `assert`",
+                )
                 continue
             case = self._tests_at.case(test, where, inline)
             if case is not None:
                 yield test, case
 
-    def _written(self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None) -> Iterator[tuple[Any, str, bool]]:
+    def _written(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
+    ) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
             config = None
@@ -148,8 +190,13 @@ class _Reader:
                 yield item, file, file == self.desk.file
                 continue
             try:
-                line = origin or self.desk.line(*path, *([number] if isinstance(written, list) else []))
-                yield from ((test, name, False) for test, name, _ in tests_in(item, self.desk.source, line, config))
+                line = origin or self.desk.line(
+                    *path, *([number] if isinstance(written, list) else [])
+                )
+                yield from (
+                    (test, name, False)
+                    for test, name, _ in tests_in(item, self.desk.source, line, config)
+                )
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
 
@@ -163,16 +210,25 @@ class _Reader:
             if keys is None:
                 continue
             entries = [*self._read(keys.config, origin.file, (), origin)]
-            tests = [*self._read(keys.tests, origin.file, (), origin)] if keys.tests is not None else [({}, Case())]
+            tests = (
+                [*self._read(keys.tests, origin.file, (), origin)]
+                if keys.tests is not None
+                else [({}, Case())]
+            )
             if not (entries and tests) and not self.desk.mistakes:
                 what = "the scenario makes no test, so nothing would be checked"
                 self.desk.say(what, origin, "give it entries in `config`, and `tests`")
             for entry, given in entries:
                 for test, case in tests:
                     joined = self._merged(case, test, given)
-                    joined = replace(joined, origin=case.origin if case.origin.line else given.origin)
+                    joined = replace(
+                        joined, origin=case.origin if case.origin.line else given.origin
+                    )
                     whole = self._merged(joined, {**entry, **test})
-                    yield replace(whole, metadata={"conversationId": f"__scenario_{number}__", **whole.metadata})
+                    yield replace(
+                        whole,
+                        metadata={"conversationId": f"__scenario_{number}__", **whole.metadata},
+                    )
                 number += 1
 
     def _scenarios_in(self, written: Any) -> Iterator[tuple[Mapping[str, Any], Origin]]:
@@ -181,9 +237,18 @@ class _Reader:
         for item in items:
             line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
             try:
-                paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
-                read = [(workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths]
-                found = [(name, document.resolved(content, name)) for name, content in read] or [(self.desk.file, item)]
+                paths = (
+                    workspace.glob(item, self.desk.source.folder, line)
+                    if isinstance(item, str)
+                    else []
+                )
+                read = [
+                    (workspace.name(path), workspace.read(str(path), self.desk.source.folder, line))
+                    for path in paths
+                ]
+                found = [(name, document.resolved(content, name)) for name, content in read] or [
+                    (self.desk.file, item)
+                ]
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
                 continue
@@ -193,7 +258,9 @@ class _Reader:
                     if isinstance(scenario, Mapping):
                         yield scenario, origin
                     else:
-                        self.desk.say("a scenario is a mapping", origin, "give it `config` and `tests`")
+                        self.desk.say(
+                            "a scenario is a mapping", origin, "give it `config` and `tests`"
+                        )
 
     def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
         """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
@@ -208,4 +275,11 @@ class _Reader:
         )
 
 
-DIALECTS.register("promptfoo")(Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read))
+DIALECTS.register("promptfoo")(
+    Dialect(
+        "promptfoo",
+        "promptfooconfig.yaml or .json, with gradegate's own `gate` block",
+        recognises,
+        read,
+    )
+)

@@ -10,7 +10,18 @@ from gradegate.config.keys import LIMITS
 from gradegate.core.numbers import figure, many
 from gradegate.core.suite import Limits, Policy, Rule
 from gradegate.errors import Mistake, Origin
-from gradegate.gate.changes.weakening import CHANGED, REMOVED, WEAKER, Found, Keys, Ledger, Match, compare_models, matched, milder
+from gradegate.gate.changes.weakening import (
+    CHANGED,
+    REMOVED,
+    WEAKER,
+    Found,
+    Keys,
+    Ledger,
+    Match,
+    compare_models,
+    matched,
+    milder,
+)
 from gradegate.http.budget import strictest
 from gradegate.planning.identity import digest
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
@@ -38,14 +49,18 @@ _SAME_RULE: Keys[Rule] = (
 )
 
 
-def compare(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems: Sequence[Mistake]) -> tuple[GateChange, ...]:
+def compare(
+    base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems: Sequence[Mistake]
+) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another."""
     found = []
     if problems:  # why the base could not be compared as a whole: one finding
         first, others = problems[0], len(problems) - 1
         where = f" ({first.origin})" if first.origin else ""
         more = f", and {many(others, 'more mistake')}" if others else ""
-        found.append(GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}"))
+        found.append(
+            GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
+        )
     by_file = {suite.file: suite for suite in head}
     files = {suite.file for suite in base}
     others_of_head = [suite for suite in head if suite.file not in files]
@@ -54,8 +69,14 @@ def compare(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems
         if new is None:
             new = next((suite for suite in others_of_head if suite.digest == old.digest), None)
             others_of_head = [suite for suite in others_of_head if suite is not new]
-            kind, what = (CHANGED, f"is now named `{new.file}`") if new else (REMOVED, "no longer runs")
-            found.append(GateChange(kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)))
+            kind, what = (
+                (CHANGED, f"is now named `{new.file}`") if new else (REMOVED, "no longer runs")
+            )
+            found.append(
+                GateChange(
+                    kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)
+                )
+            )
         if new is not None:
             found += _suites(old, new)
     if base and not problems:
@@ -68,10 +89,18 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     """What one config does to itself."""
     file = Origin(new.file)
     yield from _policies(old, new)
-    names = sorted(name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
+    names = sorted(
+        name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name)
+    )
     if names:
-        yield GateChange(CHANGED, f"`env` sets {', '.join(f'`{name}`' for name in names)} differently", file)
-    yield from (GateChange(CHANGED, f"`{name}` changed", file) for name in old.apart if old.apart[name] != new.apart[name])
+        yield GateChange(
+            CHANGED, f"`env` sets {', '.join(f'`{name}`' for name in names)} differently", file
+        )
+    yield from (
+        GateChange(CHANGED, f"`{name}` changed", file)
+        for name in old.apart
+        if old.apart[name] != new.apart[name]
+    )
     targets = matched(old.targets, new.targets, _SAME_TARGET)
     prompts = matched(old.prompts, new.prompts, (str, lambda _: None))
     for number, target in enumerate(old.targets):
@@ -80,18 +109,30 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
             continue
         now = new.targets[targets[number]]
         ways = compare_models(target, now)
-        yield from (GateChange(kind, f"the target changed: {what}", _at(now.origin, file)) for kind, what in ways)
+        yield from (
+            GateChange(kind, f"the target changed: {what}", _at(now.origin, file))
+            for kind, what in ways
+        )
     for number, label in enumerate(old.prompts):
         if number not in prompts:
             yield GateChange(REMOVED, f"the prompt `{_short(label)}` is no longer used", file)
-    rules = tuple(rule for policy in old.policies for rule in policy.rules if rule.blocking and not rule.every_case)
+    rules = tuple(
+        rule
+        for policy in old.policies
+        for rule in policy.rules
+        if rule.blocking and not rule.every_case
+    )
     match = Match(targets, prompts, (old.targets, new.targets), rules)
-    groups: dict[Found, dict[str, Origin | None]] = {}  # what reads the same at the same line is one finding with the names of its tests
+    groups: dict[
+        Found, dict[str, Origin | None]
+    ] = {}  # what reads the same at the same line is one finding with the names of its tests
     for item in Ledger(old.answers, new.answers, match).lost():
         groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
     for found, tests in groups.items():
         nameless = "a test without description and variables"
-        shown = ", ".join(f"`{_short(test)}`" if test.strip() else nameless for test in list(tests)[:_NAMED])
+        shown = ", ".join(
+            f"`{_short(test)}`" if test.strip() else nameless for test in list(tests)[:_NAMED]
+        )
         more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
         of = f"{found.subject} of " if found.subject else ""
         origin = _at(found.origin or next(iter(tests.values())), file)
@@ -110,23 +151,47 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     file, before, now = Origin(new.file), old.policies[0], new.policies[0]
     yield from _rules(old, new, file)
     asked, asks = (
-        {digest([spec.id, spec.label, dict(spec.config), dict(spec.env)]) for spec in policy.second_opinions} for policy in (before, now)
+        {
+            digest([spec.id, spec.label, dict(spec.config), dict(spec.env)])
+            for spec in policy.second_opinions
+        }
+        for policy in (before, now)
     )
     lenient = min(map(_strictness, new.policies)) < min(map(_strictness, old.policies))
-    compared = any(policy.compare for policy in old.policies) and not all(policy.compare for policy in new.policies)
+    compared = any(policy.compare for policy in old.policies) and not all(
+        policy.compare for policy in new.policies
+    )
     confirm = f"failures are re-asked in a milder way: `gate.confirm` {before.confirm} became {now.confirm}"
-    noise = f"more flips of the grader are allowed: `gate.noise` {before.noise:g} became {now.noise:g}"
+    noise = (
+        f"more flips of the grader are allowed: `gate.noise` {before.noise:g} became {now.noise:g}"
+    )
     sentinels = now.sentinels and before.sentinels and before.sentinels != now.sentinels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
-        (compared, WEAKER, "answers are no longer compared with those of the base (`gate.compare`)"),
+        (
+            compared,
+            WEAKER,
+            "answers are no longer compared with those of the base (`gate.compare`)",
+        ),
         (milder(before.confirm, now.confirm), WEAKER, confirm),
         (now.noise > before.noise, WEAKER, noise),
-        (asks - asked, WEAKER, "further models are re-asked about failures: `gate.second-opinions`"),
+        (
+            asks - asked,
+            WEAKER,
+            "further models are re-asked about failures: `gate.second-opinions`",
+        ),
         (asks < asked, CHANGED, "`gate.second-opinions` changed"),
-        (before.sentinels and not now.sentinels, WEAKER, "a grader that moves is no longer noticed: `gate.sentinels` is gone"),
+        (
+            before.sentinels and not now.sentinels,
+            WEAKER,
+            "a grader that moves is no longer noticed: `gate.sentinels` is gone",
+        ),
         (sentinels, CHANGED, "`gate.sentinels` or its file changed"),
-        (blocks(old.policies) and not blocks(new.policies), WEAKER, "a weaker gate no longer blocks (`gate.changes`)"),
+        (
+            blocks(old.policies) and not blocks(new.policies),
+            WEAKER,
+            "a weaker gate no longer blocks (`gate.changes`)",
+        ),
     )
     yield from (GateChange(kind, what, file) for holds, kind, what in ways if holds)
 
@@ -134,12 +199,23 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
 def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iterator[GateChange]:
     """Whether less may be asked: of all configs of a run the lowest limit counts."""
     policies = [policy for suite in (*base, *head) for policy in suite.policies]
-    kind = WEAKER if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies) else CHANGED
-    before, now = (strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head))
+    kind = (
+        WEAKER
+        if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
+        else CHANGED
+    )
+    before, now = (
+        strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head)
+    )
     for name in names(Limits):
         most, less = getattr(before, name), getattr(now, name)
         if less is not None and (most is None or less < most):
-            file = next(suite.file for suite in head for it in suite.policies if getattr(it.budget, name) == less)
+            file = next(
+                suite.file
+                for suite in head
+                for it in suite.policies
+                if getattr(it.budget, name) == less
+            )
             what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
             yield GateChange(kind, what, Origin(file))
 
@@ -150,12 +226,17 @@ def blocks(policies: Iterable[Policy]) -> bool:
 
 
 def _strictness(policy: Policy) -> float:
-    return {"block": 2.0, "inconclusive": 1.0}.get(policy.errors, 1.0 if policy.errors_up_to == 0 else -policy.errors_up_to)
+    return {"block": 2.0, "inconclusive": 1.0}.get(
+        policy.errors, 1.0 if policy.errors_up_to == 0 else -policy.errors_up_to
+    )
 
 
 def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[GateChange]:
     # The strictest first: of several rules of one name, it is held against the strictest.
-    old, new = (sorted((it for policy in one.policies for it in policy.rules), key=_asks, reverse=True) for one in (base, head))
+    old, new = (
+        sorted((it for policy in one.policies for it in policy.rules), key=_asks, reverse=True)
+        for one in (base, head)
+    )
     match = matched(old, new, _SAME_RULE)
     for number, rule in enumerate(old):
         if number not in match:
@@ -165,9 +246,15 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         where, less = _at(now.origin, file), []
         if rule.name != now.name:
             yield GateChange(CHANGED, f"the rule `{rule.name}` is now named `{now.name}`", where)
-        for name, limit, become in ((name, _limit(rule, name), _limit(now, name)) for name in (*_LEAST, *_MOST)):
-            if limit is not None and (become is None or (become < limit if name in _LEAST else become > limit)):
-                less.append(f"is weaker: {name} {limit:g} became {'nothing' if become is None else f'{become:g}'}")
+        for name, limit, become in (
+            (name, _limit(rule, name), _limit(now, name)) for name in (*_LEAST, *_MOST)
+        ):
+            if limit is not None and (
+                become is None or (become < limit if name in _LEAST else become > limit)
+            ):
+                less.append(
+                    f"is weaker: {name} {limit:g} became {'nothing' if become is None else f'{become:g}'}"
+                )
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
         if rule.runs and now.runs and now.runs.milder(rule.runs):
@@ -181,7 +268,11 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
 def _asks(rule: Rule) -> tuple[float, ...]:
     """How much a rule asks for: more is stricter."""
     most = (_limit(rule, name) for name in _MOST)
-    return rule.blocking, *(_limit(rule, name) or 0.0 for name in _LEAST), *(float("-inf") if it is None else -it for it in most)
+    return (
+        rule.blocking,
+        *(_limit(rule, name) or 0.0 for name in _LEAST),
+        *(float("-inf") if it is None else -it for it in most),
+    )
 
 
 def _limit(rule: Rule, name: str) -> float | None:

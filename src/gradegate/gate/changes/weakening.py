@@ -24,10 +24,20 @@ _OTHERS = {
     "rubric": "has a different grading prompt",
     "metric": "counts for the metric `{new}`, not `{old}`",
 }
-Keys = Sequence[Callable[[T], Hashable]]  # what makes two the same one, from the most to the least alike
+Keys = Sequence[
+    Callable[[T], Hashable]
+]  # what makes two the same one, from the most to the least alike
 _ALIKE: Keys[GradeTerms] = (
     lambda grade: grade,
-    lambda grade: (grade.type, grade.value, grade.members, grade.options, grade.rubric, grade.models, grade.metric),
+    lambda grade: (
+        grade.type,
+        grade.value,
+        grade.members,
+        grade.options,
+        grade.rubric,
+        grade.models,
+        grade.metric,
+    ),
     lambda grade: (grade.type, grade.value, grade.members, grade.metric),
     lambda grade: (grade.type, grade.value, grade.members),
     lambda grade: (grade.type, grade.metric, id(grade) if grade.members else 0),
@@ -44,30 +54,52 @@ class Found(NamedTuple):
     origin: Origin | None = None
 
 
-def compare_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None) -> Iterator[Found]:
+def compare_grades(
+    base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None
+) -> Iterator[Found]:
     """Every way in which the assertions of an answer, or members of a set, are less. ``threshold`` is that of their mean."""
-    strictest = sorted(base, key=_strict, reverse=True), sorted(head, key=_strict)[::-1]  # go with one another
-    pairs = [(strictest[0][one], strictest[1][other]) for one, other in matched(*strictest, _ALIKE).items()]
+    strictest = (
+        sorted(base, key=_strict, reverse=True),
+        sorted(head, key=_strict)[::-1],
+    )  # go with one another
+    pairs = [
+        (strictest[0][one], strictest[1][other])
+        for one, other in matched(*strictest, _ALIKE).items()
+    ]
     taken = {id(grade) for pair in pairs for grade in pair}
     left, spare = ([grade for grade in grades if id(grade) not in taken] for grades in (base, head))
-    for old in [grade for grade in left if grade.members]:  # sets whose members differ go with the set that has most of them
+    for old in [
+        grade for grade in left if grade.members
+    ]:  # sets whose members differ go with the set that has most of them
         if sets := [grade for grade in spare if grade.members and grade.type == old.type]:
-            new = max(sets, key=lambda grade: len(set(grade.members) & set(old.members)))  # used at once
+            new = max(
+                sets, key=lambda grade: len(set(grade.members) & set(old.members))
+            )  # used at once
             left = [grade for grade in left if grade is not old]
             spare = [grade for grade in spare if grade is not new]
             pairs.append((old, new))
     for old in left:
         yield Found(REMOVED, "gone", f"`{old.type}`")
-    whole = [sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0)) for grades in (base, head)]
+    whole = [
+        sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0))
+        for grades in (base, head)
+    ]
     for old, new in pairs:
         ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
         yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
         models = dict(new.models)
         for need, before in old.models:  # other models that grade, at the line that names them
             now = models.get(need)
-            ways = [(CHANGED, f"no {need} model is asked")] if now is None else list(compare_models(before, now))
+            ways = (
+                [(CHANGED, f"no {need} model is asked")]
+                if now is None
+                else list(compare_models(before, now))
+            )
             where = now.origin if now is not None and now.origin.line else new.origin
-            yield from (Found(kind, f"is graded differently: {what}", f"`{new.type}`", where) for kind, what in ways)
+            yield from (
+                Found(kind, f"is graded differently: {what}", f"`{new.type}`", where)
+                for kind, what in ways
+            )
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
@@ -111,7 +143,9 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield WEAKER, f"no longer decides: {was} became `threshold: none`"
     elif strictness(new) < strictness(old):
         yield WEAKER, f"is weaker: threshold {_shown(old.limit)} became {_shown(new.limit)}"
-    elif old.limit is None and new.limit is not None and not old.free:  # a score without a yes or no counts from now on
+    elif (
+        old.limit is None and new.limit is not None and not old.free
+    ):  # a score without a yes or no counts from now on
         yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
@@ -119,7 +153,11 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
     if old.opinions != new.opinions:
         further = set(new.asked_again) - set(old.asked_again)  # each may overturn a failure
-        yield (WEAKER, "its `second-opinions` ask further models") if further else (CHANGED, "its `second-opinions` changed")
+        yield (
+            (WEAKER, "its `second-opinions` ask further models")
+            if further
+            else (CHANGED, "its `second-opinions` changed")
+        )
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)
@@ -133,7 +171,10 @@ def milder(old: str, new: str) -> bool:
 def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
     """What another threshold on the mean of a test or a set comes to; without one, each assertion must pass."""
     if old is None and new is not None:
-        yield WEAKER, f"now the mean decides, with threshold {new:g}; before, every assertion had to pass"
+        yield (
+            WEAKER,
+            f"now the mean decides, with threshold {new:g}; before, every assertion had to pass",
+        )
     elif old is not None and new is None:
         yield WEAKER, f"its threshold {old:g} is gone"
     elif old is not None and new is not None and new < old:
@@ -144,19 +185,30 @@ def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
     """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
     if old.source != new.source:
         kind = WEAKER if old.source == "model" else CHANGED
-        yield kind, f"`{new.name}` gives replies from a {new.source}; `{old.name}` gave replies from a {old.source}"
+        yield (
+            kind,
+            f"`{new.name}` gives replies from a {new.source}; `{old.name}` gave replies from a {old.source}",
+        )
     if old.id != new.id:
         at = f" at {new.host}" if new.host != old.host else ""
         yield CHANGED, f"`{new.id}`{at} replaces `{old.id}`"
     elif old.host != new.host:
-        yield WEAKER, f"`{new.id}` is asked at {new.host or 'this machine'}, not at {old.host or 'this machine'}"
+        yield (
+            WEAKER,
+            f"`{new.id}` is asked at {new.host or 'this machine'}, not at {old.host or 'this machine'}",
+        )
     before, now = dict(old.options), dict(new.options)
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if names:
-        yield CHANGED, f"`{new.name}` has different settings: " + ", ".join(f"`{name}`" for name in names)
+        yield (
+            CHANGED,
+            f"`{new.name}` has different settings: " + ", ".join(f"`{name}`" for name in names),
+        )
 
 
-def _lighter(old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None) -> Iterator[Way]:
+def _lighter(
+    old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None
+) -> Iterator[Way]:
     """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
     if not old.weight or not new.weight:
         yield from [(WEAKER, "no longer counts: its weight became 0")] if old.weight else []
@@ -165,9 +217,14 @@ def _lighter(old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], thresh
     if threshold is not None and old.counts and new.counts:
         before, now = exact(old.weight) / whole[0], exact(new.weight) / whole[1]
         if now < before:
-            needed = 1 - before < exact(threshold) <= 1 - now  # its failure failed the mean, and no longer does
+            needed = (
+                1 - before < exact(threshold) <= 1 - now
+            )  # its failure failed the mean, and no longer does
             kind = WEAKER if lower or needed else CHANGED
-            yield kind, f"counts for less of the mean: {float(before * 100):.3g} % became {float(now * 100):.3g} %"
+            yield (
+                kind,
+                f"counts for less of the mean: {float(before * 100):.3g} % became {float(now * 100):.3g} %",
+            )
             return
     if lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
@@ -205,13 +262,20 @@ class Lost(NamedTuple):
 class Ledger:
     """The answers of the base that the head does not show, and those of the head that are none of them, which are read once."""
 
-    def __init__(self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: Match) -> None:
+    def __init__(
+        self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: Match
+    ) -> None:
         self._match = match
-        self._waiting: dict[tuple[_Place, int], list[AnswerTerms]] = {}  # by a hash of the grades too
+        self._waiting: dict[
+            tuple[_Place, int], list[AnswerTerms]
+        ] = {}  # by a hash of the grades too
         self._spare: dict[_Place, list[AnswerTerms]] = {}
         self._asked: set[CaseInput] = set()
         for old in base:
-            target, prompt = match.targets.get(old.target), match.prompts.get(old.prompt, old.prompt)
+            target, prompt = (
+                match.targets.get(old.target),
+                match.prompts.get(old.prompt, old.prompt),
+            )
             # That a target or prompt is gone is said once, and not of each of its answers.
             if target is not None and (old.prompt in match.prompts or old.prompt < 0):
                 place = _Place(old.question, target, prompt)
@@ -220,7 +284,9 @@ class Ledger:
             place = _Place(new.question, new.target, new.prompt)
             self._asked.add(new.question)
             waiting = self._waiting.get((place, hash(frozenset(new.grades))), [])
-            same = next((number for number, old in enumerate(waiting) if self._is_same(old, new)), None)
+            same = next(
+                (number for number, old in enumerate(waiting) if self._is_same(old, new)), None
+            )
             if same is None:
                 self._spare.setdefault(place, []).append(new)
             else:
@@ -247,40 +313,65 @@ class Ledger:
 
     def lost(self) -> Iterator[Lost]:
         """Every way in which the head asks or grades less."""
-        for place, old in ((place, old) for (place, _), waiting in self._waiting.items() for old in waiting):
+        for place, old in (
+            (place, old) for (place, _), waiting in self._waiting.items() for old in waiting
+        ):
             if new := _nearest(old, self._spare.get(place, [])):
                 yield from self._compared(old, new)
             elif not old.recorded and (new := self._recorded.get(old.question)):
-                yield Lost(Found(WEAKER, "its answer is recorded now, and no model is asked"), old.name, new.origin)
+                yield Lost(
+                    Found(WEAKER, "its answer is recorded now, and no model is asked"),
+                    old.name,
+                    new.origin,
+                )
             elif place.question in self._asked:
                 target = self._match.names[1][place.target].name
-                yield Lost(Found(REMOVED, f"runs less often, or with fewer prompts, on `{target}`"), old.name)
+                yield Lost(
+                    Found(REMOVED, f"runs less often, or with fewer prompts, on `{target}`"),
+                    old.name,
+                )
             elif new := self._wider(old, place):
                 yield Lost(Found(CHANGED, "has more variables"), old.name, new.origin)
                 yield from self._compared(old, new)
             elif new := self._of_the_name(old, place):
-                yield Lost(Found(REMOVED, "its question is gone, because its variables changed"), old.name, new.origin)
+                yield Lost(
+                    Found(REMOVED, "its question is gone, because its variables changed"),
+                    old.name,
+                    new.origin,
+                )
             else:
                 yield Lost(Found(REMOVED, "gone"), old.name)
 
     def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Lost]:
         found = [*_otherwise(old, new), *compare_grades(old.grades, new.grades, new.threshold)]
-        yield from (Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new)))
+        yield from (
+            Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new))
+        )
 
     def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
         counted = Counter(grade.type for grade in new.grades if grade.counts)
         for rule in self._match.rules:
-            sides = ((side, names[side.target].name) for side, names in zip((old, new), self._match.names, strict=True))
+            sides = (
+                (side, names[side.target].name)
+                for side, names in zip((old, new), self._match.names, strict=True)
+            )
             before, now = (
-                Counter(grade.type for grade in side.grades if selects(rule, grade, target, side.description)) for side, target in sides
+                Counter(
+                    grade.type
+                    for grade in side.grades
+                    if selects(rule, grade, target, side.description)
+                )
+                for side, target in sides
             )
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
                     yield Found(WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`")
 
     def _of_the_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
-        places = self._named.get((old.description, *place[1:]), deque()) if old.description else deque()
+        places = (
+            self._named.get((old.description, *place[1:]), deque()) if old.description else deque()
+        )
         while places:  # one for each answer, so that none is looked at twice
             if new := _nearest(old, self._spare[places.popleft()]):
                 return new
@@ -291,7 +382,10 @@ class Ledger:
         variables = old.question.variables
         held = self._holding.get((variables[0], *place[1:]), []) if variables else []
         for other in held[:_MOST]:
-            same = set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
+            same = (
+                set(variables) <= set(other.question.variables)
+                and other.question.turns == old.question.turns
+            )
             if same and (new := _nearest(old, self._spare[other])):
                 return new
         return None
@@ -323,10 +417,16 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else " in none"
         yield Found(WEAKER, f"in quarantine until {new.quarantine}, and before{was}")
-    yield from (Found(CHANGED, what) for what, was, now in zip(APART, old.apart, new.apart, strict=True) if was != now)
+    yield from (
+        Found(CHANGED, what)
+        for what, was, now in zip(APART, old.apart, new.apart, strict=True)
+        if was != now
+    )
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 
 
 def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:
     """Whether failures only advise for longer."""
-    return new.quarantine is not None and (old.quarantine is None or new.quarantine > old.quarantine)
+    return new.quarantine is not None and (
+        old.quarantine is None or new.quarantine > old.quarantine
+    )

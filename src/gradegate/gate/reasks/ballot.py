@@ -53,9 +53,15 @@ def count(runs: Iterable[PastRun], model: str) -> Counted:
     passed: set[str] = set()  # requests of later runs
     failed = ""
     for run in reversed(counted):
-        failed = run.at if not failed and run.outcome == "fail" and run.request in passed else failed
+        failed = (
+            run.at if not failed and run.outcome == "fail" and run.request in passed else failed
+        )
         passed |= {run.request} if run.outcome == "pass" else set()
-    return Counted(sum(run.votes.count("F") for run in counted), sum(run.votes.count("P") for run in counted), failed)
+    return Counted(
+        sum(run.votes.count("F") for run in counted),
+        sum(run.votes.count("P") for run in counted),
+        failed,
+    )
 
 
 def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
@@ -75,11 +81,16 @@ def _span(runs: Sequence[PastRun]) -> slice:
     failed, end = 0, len(runs)
     for place in range(len(runs) - 1, -1, -1):
         run = runs[place]
-        if run.outcome == "fail" or (run.outcome == "error" and run.votes.count("F") > run.votes.count("P")):
+        if run.outcome == "fail" or (
+            run.outcome == "error" and run.votes.count("F") > run.votes.count("P")
+        ):
             failed += 1
             end = place if 4 * failed >= 3 * (len(runs) - place) else end
     votes, first = 0, end
-    while first and (votes := votes + sum(vote != "E" for vote in runs[first - 1].votes)) <= MOST_VOTES:
+    while (
+        first
+        and (votes := votes + sum(vote != "E" for vote in runs[first - 1].votes)) <= MOST_VOTES
+    ):
         first -= 1
     return slice(first, end)
 
@@ -108,7 +119,10 @@ class Prior(Struct, frozen=True):
     def factor(self, fails: int, passes: int) -> float:
         """How much likelier so many votes are if the case is broken than if it is as before; their order is all one."""
         before, broken = self._beta(broken=False), self._beta(broken=True)
-        votes = [*((number, 0, 0) for number in range(fails)), *((fails, number, 1) for number in range(passes))]
+        votes = [
+            *((number, 0, 0) for number in range(fails)),
+            *((fails, number, 1) for number in range(passes)),
+        ]
         return math.prod(_chance(broken, *vote) / _chance(before, *vote) for vote in votes)
 
     def failing(self, fails: int, passes: int, *, broken: bool) -> float:
@@ -157,7 +171,13 @@ def factor_chances(prior: Prior, *, broken: bool) -> Chances:
 def ended(prior: Prior, fails: int, passes: int) -> str:
     """How so many votes end asking, "pass" or "fail"; empty where they do not."""
     factor = prior.factor(fails, passes)
-    return "fail" if factor >= _ODDS * prior.grades else "pass" if factor <= OVERTURNS and passes else ""
+    return (
+        "fail"
+        if factor >= _ODDS * prior.grades
+        else "pass"
+        if factor <= OVERTURNS and passes
+        else ""
+    )
 
 
 class Standing(enum.Enum):
@@ -174,43 +194,71 @@ class Standing(enum.Enum):
 
 def turn(number: int, opinions: int) -> int:
     """Who grades the ``number``-th ask, from 0: 0 is the first grader, and the others are second opinions, by their number."""
-    return (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
+    return (
+        (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
+    )
 
 
-def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None) -> Standing:
+def standing(
+    outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None
+) -> Standing:
     """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks; with a ``prior`` by those of earlier runs.
 
     A first ERROR stays one. With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of
     two graders that are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged
     by the same rule: let FAIL stand for the side that has to lead by more.
     """
-    fails, passes, errors = (outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR))
+    fails, passes, errors = (
+        outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR)
+    )
     if prior is not None:
         end = ended(prior, fails, passes) if fails else "pass" * bool(passes)
         if end:
-            return Standing.PASS if end == "pass" else Standing.RETURNING if prior.failed else Standing.FAIL
+            return (
+                Standing.PASS
+                if end == "pass"
+                else Standing.RETURNING
+                if prior.failed
+                else Standing.FAIL
+            )
     elif len(_sure(outcomes, lead, opinions)) > 1:
         return Standing.DISPUTED
     elif fails - passes >= lead.votes:
         return Standing.FAIL
-    elif passes > fails and any(it is Outcome.PASS and not turn(n, opinions) for n, it in enumerate(outcomes)):
+    elif passes > fails and any(
+        it is Outcome.PASS and not turn(n, opinions) for n, it in enumerate(outcomes)
+    ):
         return Standing.PASS
     if errors > MOST_ERRORS or errors == len(outcomes):
         return Standing.UNASKABLE
-    return Standing.CONTRADICTORY if len(outcomes) >= (MOST_ASKS if prior else 3 * lead.votes) else Standing.OPEN
+    return (
+        Standing.CONTRADICTORY
+        if len(outcomes) >= (MOST_ASKS if prior else 3 * lead.votes)
+        else Standing.OPEN
+    )
 
 
 def _sure(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcome, list[int]]:
     """The numbers of the asks of a grader that always says PASS, and of one that always says FAIL, often enough."""
     sure: dict[Outcome, list[int]] = {}
     for grader in range(opinions + 1):
-        asks = [n for n, it in enumerate(outcomes) if turn(n, opinions) == grader and it is not Outcome.ERROR]
+        asks = [
+            n
+            for n, it in enumerate(outcomes)
+            if turn(n, opinions) == grader and it is not Outcome.ERROR
+        ]
         if len(asks) >= lead.sure and len({outcomes[n] for n in asks}) == 1:
             sure.setdefault(outcomes[asks[0]], asks)
     return sure
 
 
-def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions: int = 0, prior: Prior | None = None) -> Grade:
+def concluded(
+    asks: Sequence[Grade],
+    models: Sequence[str],
+    lead: Lead,
+    opinions: int = 0,
+    prior: Prior | None = None,
+) -> Grade:
     """One grade of all ``asks`` of it, the first one included; ``models`` are those that were asked, ``opinions`` of them others.
 
     The score is the mean of the votes that won, so that a PASS never shows the score of a failure; the reason is the last
@@ -218,7 +266,10 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
     """
     outcomes = [ask.outcome for ask in asks]
     where = standing(outcomes, lead, opinions, prior)
-    votes = tuple(Vote(ask.outcome, ask.score, ask.reason, model) for ask, model in zip(asks, models, strict=True))
+    votes = tuple(
+        Vote(ask.outcome, ask.score, ask.reason, model)
+        for ask, model in zip(asks, models, strict=True)
+    )
     usage = sum((ask.usage for ask in asks), NO_USAGE)
     if where is Standing.OPEN:
         return replace(asks[0], votes=votes, usage=usage)
@@ -226,8 +277,19 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
         won = [ask for ask in asks if ask.outcome.value == where.value]
         scores = [ask.score for ask in won if ask.score is not None]
         score = float(mean(scores)) if scores else None
-        unread, confirmed = next((ask.unread for ask in won if ask.unread), ""), where is Standing.FAIL
-        return replace(won[-1], score=score, unread=unread, usage=usage, votes=votes, confirmed=confirmed, model=asks[0].model)
+        unread, confirmed = (
+            next((ask.unread for ask in won if ask.unread), ""),
+            where is Standing.FAIL,
+        )
+        return replace(
+            won[-1],
+            score=score,
+            unread=unread,
+            usage=usage,
+            votes=votes,
+            confirmed=confirmed,
+            model=asks[0].model,
+        )
     if where is Standing.DISPUTED:
         sure = _sure(outcomes, lead, opinions)
         no, yes = sure[Outcome.FAIL], sure[Outcome.PASS]
@@ -241,18 +303,33 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
         last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
         reason = f"failed, and re-asking gave errors: {last}"
     setup = any(ask.setup for ask in asks)
-    return undecided(replace(asks[0], usage=usage, votes=votes, confirmed=False, setup=setup), reason)
+    return undecided(
+        replace(asks[0], usage=usage, votes=votes, confirmed=False, setup=setup), reason
+    )
 
 
 def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
     """The grade as an ERROR without a verdict; ``undone``: a budget or a signal left it before its end."""
-    return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="", unheard=False, undone=undone or grade.undone)
+    return replace(
+        grade,
+        outcome=Outcome.ERROR,
+        score=None,
+        reason=why,
+        unread="",
+        unheard=False,
+        undone=undone or grade.undone,
+    )
 
 
 def is_contradicted(grade: Grade) -> bool:
     """Whether the asks of a grade lead to neither side, or graders are sure of both."""
     errors = sum(vote.outcome is Outcome.ERROR for vote in grade.votes)
-    return grade.outcome is Outcome.ERROR and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
+    return (
+        grade.outcome is Outcome.ERROR
+        and bool(grade.votes)
+        and errors <= MOST_ERRORS
+        and not grade.undone
+    )
 
 
 def fails(votes: Iterable[Vote]) -> int:
@@ -276,7 +353,10 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
             f"the grader changed its mind on {report.overturned:,} of {many(report.grades, 'grade')}, more than `noise` allows "
             f"({percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
-    if len(asked) >= _FEW and all(len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1 for grade in asked):
+    if len(asked) >= _FEW and all(
+        len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1
+        for grade in asked
+    ):
         said.append(
             "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0, or set `second-opinions`."
         )

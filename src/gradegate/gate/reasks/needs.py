@@ -13,7 +13,15 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
 from gradegate.results.earlier_run import NEW_FAILURE
-from gradegate.results.grades import Counts, Outcome, Row, counted, open_in_case, open_in_grade, takes
+from gradegate.results.grades import (
+    Counts,
+    Outcome,
+    Row,
+    counted,
+    open_in_case,
+    open_in_grade,
+    takes,
+)
 from gradegate.structs import Struct, replace
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open
@@ -35,7 +43,11 @@ class Opened(Struct, frozen=True):
     @classmethod
     def of_case(cls, runs: Sequence[Run]) -> Opened:
         """The runs of a case, or a row alone."""
-        return cls(runs[0][1], frozenset(place for run in runs for place in run[2]), tuple(runs) if runs[0][1].needs else ())
+        return cls(
+            runs[0][1],
+            frozenset(place for run in runs for place in run[2]),
+            tuple(runs) if runs[0][1].needs else (),
+        )
 
 
 class Tally(NamedTuple):
@@ -46,12 +58,21 @@ class Tally(NamedTuple):
     open: tuple[Unit, ...] = ()
     unsure: int = 0  # those of them that may be new failures, because the grader contradicts itself
     undone: int = 0  # those that a budget or a signal left before their end, which might pass
-    untold: tuple[Unit, ...] = ()  # those of the open that are an ERROR as long as they are, whatever the rule says
+    untold: tuple[
+        Unit, ...
+    ] = ()  # those of the open that are an ERROR as long as they are, whatever the rule says
 
 
 def _total(tallies: Iterable[Tally]) -> Tally:
     passed, failed, open_, unsure, undone, untold = zip(Tally(), *tallies, strict=True)
-    return Tally(sum(passed), sum(failed), tuple(chain(*open_)), sum(unsure), sum(undone), tuple(chain(*untold)))
+    return Tally(
+        sum(passed),
+        sum(failed),
+        tuple(chain(*open_)),
+        sum(unsure),
+        sum(undone),
+        tuple(chain(*untold)),
+    )
 
 
 class _Part:
@@ -64,13 +85,23 @@ class _Part:
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
         self.counted = [_total(self.counted)]
-        return _total([*self.counted, *(tallied(self.rule, number, opened) for number, opened in active.items())])
+        return _total(
+            [
+                *self.counted,
+                *(tallied(self.rule, number, opened) for number, opened in active.items()),
+            ]
+        )
 
 
 class Waves:
     """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
 
-    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened] | Mapping[int, Opened], compared: bool = False) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        rows: Iterable[Opened] | Mapping[int, Opened],
+        compared: bool = False,
+    ) -> None:
         self._rules = [tuple(map(_Part, parts_of(rule))) for rule in rules if rule.blocking]
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
@@ -119,7 +150,11 @@ class Waves:
             if len(parts) > 1 and early and any(missed(*pair) for pair in tallies):
                 continue  # a rule is missed when one of its keys is
             for rule, tally in tallies:
-                wanted = tally.untold if settled(rule, tally, self._compared) else tally.open[: width(rule, tally)]
+                wanted = (
+                    tally.untold
+                    if settled(rule, tally, self._compared)
+                    else tally.open[: width(rule, tally)]
+                )
                 if wanted and not missed(rule, tally):
                     places.update(place for unit in wanted for place in unit)
         return sorted(places)
@@ -149,7 +184,10 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
     if missed(rule, tally):
         return True
     by_counts_alone = rule.min_score is None and rule.confidence is None
-    return by_counts_alone and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
+    return (
+        by_counts_alone
+        and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
+    )
 
 
 def width(rule: Rule, tally: Tally) -> int:
@@ -170,7 +208,14 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     open_ = tuple(unit for _, unit, _ in found if unit)
     undone = sum(left for _, unit, left in found if not unit)
     untold = tuple(unit for outcome, unit, _ in found if unit and outcome is Outcome.ERROR)
-    return Tally(ended.count(Outcome.PASS), ended.count(Outcome.FAIL), open_, ended.count(Outcome.ERROR), undone, untold)
+    return Tally(
+        ended.count(Outcome.PASS),
+        ended.count(Outcome.FAIL),
+        open_,
+        ended.count(Outcome.ERROR),
+        undone,
+        untold,
+    )
 
 
 def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
@@ -183,21 +228,31 @@ def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
     if opened.runs:
         yield from _of_case(rule, opened.runs)
     elif rule.beside_base:
-        yield from ((outcome, numbered(positions), False) for outcome, positions in _beside_base(rule, opened))
+        yield from (
+            (outcome, numbered(positions), False)
+            for outcome, positions in _beside_base(rule, opened)
+        )
     elif rule.every_case:
         if counted(rule, row):
             yield row.outcome, numbered(open_in_case(row, opened.open)), False
     else:
         for position, grade in enumerate(row.grades):
             if takes(rule, row, grade):
-                yield grade.outcome, numbered(open_in_grade(row.grades, position, opened.open)), grade.undone
+                yield (
+                    grade.outcome,
+                    numbered(open_in_grade(row.grades, position, opened.open)),
+                    grade.undone,
+                )
 
 
 def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
     case = whole(rule, [row for _, row, _ in runs])
     if case is None or not case.grades:
         return
-    (grade,), places = case.grades, tuple(open_places(rule, runs)) if case.outcome is not Outcome.PASS else ()
+    (grade,), places = (
+        case.grades,
+        tuple(open_places(rule, runs)) if case.outcome is not Outcome.PASS else (),
+    )
     if not rule.beside_base:
         yield case.outcome, places, grade.undone
     elif places and (rule.max_drop is not None or not is_old(case, grade)):
@@ -230,8 +285,13 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
         inner
         for place in taken
         for inner in found[place]
-        if row.outcome is Outcome.FAIL and (rule.max_drop is not None or not is_old(row, row.grades[place]))
+        if row.outcome is Outcome.FAIL
+        and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
-    certain = Outcome.ERROR if any(is_contradicted(row.grades[place]) for place in taken) else Outcome.PASS
+    certain = (
+        Outcome.ERROR
+        if any(is_contradicted(row.grades[place]) for place in taken)
+        else Outcome.PASS
+    )
     yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))

@@ -36,7 +36,9 @@ class Subject(Struct, frozen=True):
     options: CaseOptions
     variables: Mapping[str, Any]
     turns: tuple[Turn, ...] = ()
-    brought: frozenset[str] = frozenset()  # variables that an answer may bring where the test has none
+    brought: frozenset[str] = (
+        frozenset()
+    )  # variables that an answer may bring where the test has none
     about: Mapping[str, Any] = {}  # what the test says of itself
 
 
@@ -52,7 +54,9 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     if kind is None:
         raise unknown(spec)
     if spec.members:
-        raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+        raise ConfigError.at(
+            f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`"
+        )
     if kind.written.runs_code:
         check(f"`{spec.type}`", spec.origin, INSTEAD)
     spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
@@ -74,8 +78,14 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         if spec.transform:
             if kind.compares:
                 cure = "write it into `options` of the test"
-                raise ConfigError.at(f"`{spec.type}` compares unchanged answers: it takes no `transform`", spec.origin, cure)
-            scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
+                raise ConfigError.at(
+                    f"`{spec.type}` compares unchanged answers: it takes no `transform`",
+                    spec.origin,
+                    cure,
+                )
+            scripts.check(
+                of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin
+            )
     except ConfigError as e:
         errors.append(e)
     try:
@@ -95,14 +105,22 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         model_slug=spec.model_slug,
         origin=spec.origin,
     )
-    return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only)
+    return Bound(
+        asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only
+    )
 
 
 def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
-    for name in [name for name, written in (("value", spec.value is not None), ("transform", spec.transform)) if written]:
-        raise ConfigError.at(f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own")
+    for name in [
+        name
+        for name, written in (("value", spec.value is not None), ("transform", spec.transform))
+        if written
+    ]:
+        raise ConfigError.at(
+            f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own"
+        )
     if spec.score_only:
         cure = "leave `threshold` out, so that all members must pass, or write it into the members"
         raise ConfigError.at(f"`{spec.type}` cannot have `threshold: none`", spec.origin, cure)
@@ -111,7 +129,9 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         base = member.type.removeprefix("not-")
         kind = GRADERS.find(base)
         if base == SET or (kind is not None and kind.compares):
-            raise ConfigError.at(f"`{member.type}` cannot be in an assert-set", member.origin, "move it out")
+            raise ConfigError.at(
+                f"`{member.type}` cannot be in an assert-set", member.origin, "move it out"
+            )
     members = []
     for member in spec.members:  # asked again as the set says, where it says nothing itself
         opinions = member.second_opinions or spec.second_opinions
@@ -133,13 +153,17 @@ def check_share(name: str, limit: object, origin: Origin) -> None:
     """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError, for a 50 with the 0.5 to write."""
     if isinstance(limit, int | float) and not 0 <= limit <= 1:
         cure = f"write {limit / 100:g}" if 10 <= limit <= 100 else "write a share such as 0.5"
-        raise ConfigError.at(f"the threshold of {name} must be from 0 to 1, not {limit:g}", origin, cure)
+        raise ConfigError.at(
+            f"the threshold of {name} must be from 0 to 1, not {limit:g}", origin, cure
+        )
 
 
 # --- a grader and its options ---------------------------------------------------------------------------------
 
 
-def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, subject: Subject) -> Grader:
+def _grader(
+    kind: type[Grader], options: Mapping[str, Any], spec: Assertion, subject: Subject
+) -> Grader:
     try:
         grader = kind(**options)
     except ValidationError as e:
@@ -148,14 +172,20 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
         for detail in e.errors(include_url=False):
             steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
             by_option[".".join(steps) or "value"] = detail
-        raise ConfigError(*(_option_mistake(name, detail, spec) for name, detail in by_option.items())) from e
-    brought = {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
+        raise ConfigError(
+            *(_option_mistake(name, detail, spec) for name, detail in by_option.items())
+        ) from e
+    brought = (
+        {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
+    )
     lacking = grader.needs({**brought, **subject.variables} if brought else subject.variables)
     if lacking:
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     lacking = grader.needs_turns(subject.turns, subject.variables)
     if lacking:
-        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "without it there is nothing to judge by")
+        raise ConfigError.at(
+            f"`{spec.type}`: {lacking}", spec.origin, "without it there is nothing to judge by"
+        )
     return grader
 
 
@@ -174,7 +204,9 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
         yield name, value
     if spec.context_transform:
         if "context_transform" not in names:
-            raise ConfigError.at(f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it")
+            raise ConfigError.at(
+                f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it"
+            )
         yield "context_transform", spec.context_transform
     if spec.threshold is not None and "threshold" in names:
         yield "threshold", spec.threshold
@@ -189,7 +221,9 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     value = spec.value
     if value is None or "value" in option_names(kind):
         return spec
-    if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)):
+    if isinstance(value, int | float) or (
+        isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)
+    ):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
     return replace(spec, value=None)
@@ -198,10 +232,16 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
 def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         limit = number(str(spec.value)) if spec.threshold is None else None
-        cure = "remove it; a limit is `threshold`" if limit is None else f"write `threshold: {limit:g}` in its place"
+        cure = (
+            "remove it; a limit is `threshold`"
+            if limit is None
+            else f"write `threshold: {limit:g}` in its place"
+        )
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
     value = spec.value
-    if type(value) is str or not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
+    if type(value) is str or not isinstance(
+        value, Verbatim | Mapping
+    ):  # text of a file, or a schema: no template
         try:
             value = render_values(value, subject.variables)
         except TemplateError as e:
@@ -210,14 +250,20 @@ def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: S
     parts = value if isinstance(value, list) and value else [value]
     empty = any(not part.strip() if isinstance(part, str) else part in ([], {}) for part in parts)
     if empty and (spec.value != "" or not kind.written.empty_value):
-        what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if value != spec.value else "")
+        what = f"the `value` of `{spec.type}` is empty" + (
+            " once it is filled in" if value != spec.value else ""
+        )
         raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
     return value
 
 
 def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
     written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
-    shared = spec.rubric_prompt is None and kind.asks.skips_shared_prompt and not isinstance(written, Mapping)
+    shared = (
+        spec.rubric_prompt is None
+        and kind.asks.skips_shared_prompt
+        and not isinstance(written, Mapping)
+    )
     if "text" not in kind.asks.models or shared:
         return rubric.NO_RUBRIC
     try:
@@ -232,7 +278,9 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
     try:
         return render(spec.metric, variables)
     except TemplateError as e:
-        raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
+        raise ConfigError.at(
+            f"the metric's name cannot be filled in: {e}", spec.origin, "correct it"
+        ) from e
 
 
 def _lifted(spec: Assertion) -> Assertion:
@@ -240,18 +288,31 @@ def _lifted(spec: Assertion) -> Assertion:
     config = dict(spec.config)
     written, model = config.pop("threshold", spec.threshold), config.pop("model", None)
     if written is None and "threshold" in spec.config:
-        raise ConfigError.at(f"`{spec.type}`: `threshold` is empty", spec.origin, "write a number, or `none`")
-    none = spec.score_only or (spec.threshold is None and str(written).lower() == "none" and "threshold" in spec.config)
+        raise ConfigError.at(
+            f"`{spec.type}`: `threshold` is empty", spec.origin, "write a number, or `none`"
+        )
+    none = spec.score_only or (
+        spec.threshold is None and str(written).lower() == "none" and "threshold" in spec.config
+    )
     threshold = None if none else written if spec.threshold is None else spec.threshold
     if not isinstance(model, str | None):
-        raise ConfigError.at(f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`")
+        raise ConfigError.at(
+            f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`"
+        )
     graders = spec.graders
     if model and not graders:
         named = model if split_id(model) else f"openai:chat:{model}"
         graders = {"*": ProviderSpec(named, origin=spec.origin)}
     if config.get("strict_mode") is True and not none:
         threshold = 1.0
-    return replace(spec, config=config, threshold=threshold, graders=graders, score_only=none, blocking=spec.blocking and not none)
+    return replace(
+        spec,
+        config=config,
+        threshold=threshold,
+        graders=graders,
+        score_only=none,
+        blocking=spec.blocking and not none,
+    )
 
 
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:

@@ -25,14 +25,24 @@ _options_of = cache(names)
 
 def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
     """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
-    free = [name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)]
+    free = [
+        name
+        for name in options.settings
+        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
+    ]
     if not free:
         return []  # without every grader's module, which takes as long to import as all of a small run
     strange = [name for name in free if name not in _grader_options()]
     idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
     known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
-    said = [wrongkeys.said(name, "options", known, belongs) for name in strange if not wrongkeys.documents(name)]
-    return [Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said]
+    said = [
+        wrongkeys.said(name, "options", known, belongs)
+        for name in strange
+        if not wrongkeys.documents(name)
+    ]
+    return [
+        Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said
+    ]
 
 
 @cache

@@ -39,7 +39,9 @@ def behind(spec: ProviderSpec) -> ProviderSpec:
         return spec
     vendor, kind, model = rest
     whole = f"{vendor}:{model}" if kind == "chat" and PROVIDERS.find(vendor) else ":".join(rest)
-    renamed = NOTHING if vendor in ("google", "vertex") else options.ADALINE  # Google names them so itself
+    renamed = (
+        NOTHING if vendor in ("google", "vertex") else options.ADALINE
+    )  # Google names them so itself
     config = {renamed.get(name, name): value for name, value in spec.config.items()}
     return replace(spec, id=whole, label=spec.name, config=config)
 
@@ -61,7 +63,9 @@ def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
 
 def graders(suite: Suite) -> Iterator[Mistake]:
     """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
-    configured = {name for spec in (*suite.targets, *suite.others) for name in (spec.id, spec.label)}
+    configured = {
+        name for spec in (*suite.targets, *suite.others) for name in (spec.id, spec.label)
+    }
     for kind, spec in suite.given.items():
         if kind == "*" or spec.id in configured:
             continue
@@ -70,8 +74,12 @@ def graders(suite: Suite) -> Iterator[Mistake]:
         if parts is None and not runs_code(spec.id):
             yield Mistake(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
         elif kinds and kind not in kinds:
-            what = f"`{spec.id}` is set for the kind {kind}, but is of the kind {' or '.join(kinds)}"
-            yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")
+            what = (
+                f"`{spec.id}` is set for the kind {kind}, but is of the kind {' or '.join(kinds)}"
+            )
+            yield Mistake(
+                what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}"
+            )
 
 
 def self_contained(provider: Provider) -> Provider:
@@ -79,7 +87,9 @@ def self_contained(provider: Provider) -> Provider:
     strange = sorted(frozenset().union(*map(uses, provider.templates)).difference(_GIVEN))
     if strange:
         what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, but a grader gets no variables of a test"
-        raise ConfigError.at(what, provider.origin, "write {{prompt}}: it contains everything that the grader needs")
+        raise ConfigError.at(
+            what, provider.origin, "write {{prompt}}: it contains everything that the grader needs"
+        )
     return provider
 
 
@@ -88,22 +98,35 @@ def how_to_serve(need: str, spec: Assertion) -> str:
     slug = spec.model_slug
     if slug:
         entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-        either = f", or <--grader openai:chat:{slug}>" if need == "text" else f", or <--grader {need}=PROVIDER:MODEL>"
+        either = (
+            f", or <--grader openai:chat:{slug}>"
+            if need == "text"
+            else f", or <--grader {need}=PROVIDER:MODEL>"
+        )
         return f"name its vendor: `graders: {{{entry}}}` in the file{either}"
     example = _EXAMPLES[need]
     if need == "text":
         option, key = f"<--grader {example}>", "`defaultTest.options.provider`"
     else:
-        option, key = f"<--grader {need}={example}>", f"`defaultTest.options.provider: {{{need}: {example}}}`"
+        option, key = (
+            f"<--grader {need}={example}>",
+            f"`defaultTest.options.provider: {{{need}: {example}}}`",
+        )
     return f"name a model with {option}, with {key}, or with `provider` of the assertion"
 
 
 def another(need: str, model: ProviderSpec) -> str:
     """What to do about a model that is named and of another kind: an id of the kind, at the same vendor where that has one."""
     vendor = model.id.partition(":")[0]
-    embeds = need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False))
+    embeds = need == "embedding" and (
+        PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False)
+    )
     pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
-    same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
+    same = (
+        ", with the same `config`"
+        if model.config.get("apiBaseUrl") or model.config.get("apiHost")
+        else ""
+    )
     return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or <--grader {pair}>"
 
 
@@ -112,7 +135,11 @@ def another(need: str, model: ProviderSpec) -> str:
 
 def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
     """A budget in dollars is kept only where each call's cost is known."""
-    models = dict.fromkeys(model for job in jobs for model in _asked(job)) if limits.usd is not None else ()
+    models = (
+        dict.fromkeys(model for job in jobs for model in _asked(job))
+        if limits.usd is not None
+        else ()
+    )
     for model in models:
         if not model.priced:
             what = f"the price of `{model.name}` is not known, so a budget of {limits.usd:g} USD cannot be kept"
@@ -156,7 +183,11 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                     schemas.check(to_json(schema))
                 except ValueError as e:
                     what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
-                    yield Mistake(what, bound.asserted.origin if own is not None else target.origin, "correct them")
+                    yield Mistake(
+                        what,
+                        bound.asserted.origin if own is not None else target.origin,
+                        "correct them",
+                    )
 
 
 # --- models that cannot see -----------------------------------------------------------------------------------
@@ -177,16 +208,26 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
         for model in (model for model in models if shown and not model.sees):
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
             yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")
-        for model, template in ((model, it) for model in models for it in bound.rubric.steps.values() if any(said.written for said in it)):
+        for model, template in (
+            (model, it)
+            for model in models
+            for it in bound.rubric.steps.values()
+            if any(said.written for said in it)
+        ):
             try:
                 if not isinstance(model, ChatModel):
                     raise ProviderError("it accepts only texts and images")
                 model.check([replace(said, images=()) for said in template])
             except (ProviderError, ValueError) as e:
                 what = f"the `rubricPrompt` of `{bound.asserted.type}` cannot be sent to `{model.name}`: {e}"
-                yield Mistake(what, bound.asserted.origin, "write what it takes, or name another grader")
+                yield Mistake(
+                    what, bound.asserted.origin, "write what it takes, or name another grader"
+                )
 
 
 def has_images(case: Case) -> bool:
     """Whether any turn holds an image, in its message or among its documents."""
-    return any(turn.images or any(isinstance(d, Image) for d in turn.retrieval_context) for turn in case.turns)
+    return any(
+        turn.images or any(isinstance(d, Image) for d in turn.retrieval_context)
+        for turn in case.turns
+    )

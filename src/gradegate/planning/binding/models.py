@@ -8,13 +8,28 @@ from typing import Any
 from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Again
 from gradegate.assertions.grading.evaluator import Grader
 from gradegate.config.providers import shown
-from gradegate.core.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
+from gradegate.core.suite import (
+    NOTHING,
+    UNREAD,
+    Assertion,
+    CaseOptions,
+    Graders,
+    Idle,
+    ProviderSpec,
+    Suite,
+)
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding import tool_files as toolfiles
-from gradegate.planning.binding.model_choice import another, behind, how_to_serve, maker, self_contained
+from gradegate.planning.binding.model_choice import (
+    another,
+    behind,
+    how_to_serve,
+    maker,
+    self_contained,
+)
 from gradegate.planning.checks import credentials, scripts
 from gradegate.planning.identity import digest
 from gradegate.providers.api import options as provider_options
@@ -40,25 +55,37 @@ class Binder(Struct, frozen=True):
     idle: list[Idle] = []  # what assertions and options have that means nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
-    chosen: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = {}  # by kind, and as ``bound``
+    chosen: dict[
+        tuple[str, int], tuple[ProviderSpec, Provider | None]
+    ] = {}  # by kind, and as ``bound``
     shared: dict[Again, Again] = {}  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
         if spec is UNREAD or spec.wrong:
             raise ConfigError(*[spec.wrong] if spec.wrong else [])
-        if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
+        if (
+            id(spec) not in self.bound
+        ):  # beside it is the spec itself, so that no other can have its number
             self.bound[id(spec)] = spec, self._provider(spec)
         return self.bound[id(spec)][1]
 
     def _provider(self, spec: ProviderSpec) -> Provider:
-        spec = behind(shown(spec, self.suite.env))  # of the command line, and of an assertion's `config`
+        spec = behind(
+            shown(spec, self.suite.env)
+        )  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
-        where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
-        key = digest([spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where])
+        where = (
+            str(self.folder) if runs_code(spec.id) else ""
+        )  # the same path is another file elsewhere
+        key = digest(
+            [spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where]
+        )
         if key not in self.pool:
             build, name = maker(spec)
-            scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+            scripts.check(
+                of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin
+            )
             provider_options.check(spec, build)
             opened: list[bytes] = []
             uses: set[Use] = set()
@@ -72,7 +99,10 @@ class Binder(Struct, frozen=True):
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.notes, provider.budget = provider_options.notes(spec, build), self.client.budget
+            provider.notes, provider.budget = (
+                provider_options.notes(spec, build),
+                self.client.budget,
+            )
             provider.tools = declared(spec.config)
             provider.uses = spec.reads | uses if provider.url else frozenset()
             credentials.check(provider, self.egress)
@@ -87,7 +117,9 @@ class Binder(Struct, frozen=True):
         lacking: tuple[Mistake, ...] = ()
         tools = {key: spec.config[key] for key in DECLARING if key in spec.config}
         try:
-            read = toolfiles.read_in(replace(spec, config=tools), self.workspace, self.folder, self.documents)
+            read = toolfiles.read_in(
+                replace(spec, config=tools), self.workspace, self.folder, self.documents
+            )
             spec = replace(spec, config={**spec.config, **read.config})
         except ConfigError as e:  # nobody may need them
             lacking = e.mistakes
@@ -103,15 +135,25 @@ class Binder(Struct, frozen=True):
         spec = provider.spec
         if not config or spec is None:
             return provider
-        return self.target(replace(spec, config={**spec.config, **config}, places={**spec.places, **dict.fromkeys(config, origin)}))
+        return self.target(
+            replace(
+                spec,
+                config={**spec.config, **config},
+                places={**spec.places, **dict.fromkeys(config, origin)},
+            )
+        )
 
-    def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
+    def models(
+        self, kind: type[Grader], spec: Assertion, options: CaseOptions
+    ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
         if not kind.asks.models:
             return NOTHING
         given = self.suite.given
         text = given.get("text") or given.get("*")
-        if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
+        if (
+            text and spec.model_slug
+        ):  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
         models = {need: self._model(need, spec, near, far) for need in kind.asks.models}
@@ -126,7 +168,9 @@ class Binder(Struct, frozen=True):
         mode, asks_text = spec.confirm or policy.confirm, "text" in kind.asks.models
         if kind.compares or (mode == "grader" and not asks_text):
             return NEVER_AGAIN
-        named = (spec.second_opinions or policy.second_opinions) if asks_text and mode != "off" else ()
+        named = (
+            (spec.second_opinions or policy.second_opinions) if asks_text and mode != "off" else ()
+        )
         again = Again(mode, self.opinions(named), bool(spec.confirm), bool(spec.second_opinions))
         return self.shared.setdefault(again, again)
 
@@ -136,15 +180,25 @@ class Binder(Struct, frozen=True):
         for spec in map(self._configured, specs):
             found.append(self_contained(self.provider(spec)))
             if "text" not in found[-1].kinds:
-                raise ConfigError.at(f"`{spec.id}` in `second-opinions` is not a chat model", spec.origin, "name a chat model")
+                raise ConfigError.at(
+                    f"`{spec.id}` in `second-opinions` is not a chat model",
+                    spec.origin,
+                    "name a chat model",
+                )
         return tuple(found)
 
-    def _model(self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]) -> Provider:
+    def _model(
+        self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]
+    ) -> Provider:
         model, named = self._named(need, near, far)
         provider = self.provider(self._configured(model)) if model else None
         if provider and need in (provider.kinds if named else provider.unasked_kinds):
             return self_contained(provider)
-        text = None if any(need in level for level in (*near, *far)) else self._named("text", near, far)[0]
+        text = (
+            None
+            if any(need in level for level in (*near, *far))
+            else self._named("text", near, far)[0]
+        )
         if text:  # of which the vendor has a model of the other kind, at the same place and with the same key
             grader = self._configured(text)
             if grader is UNREAD:
@@ -158,34 +212,53 @@ class Binder(Struct, frozen=True):
             raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
         what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
         origin = model.origin if model.origin.line else spec.origin
-        raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+        raise ConfigError.at(
+            what, origin, another(need, model) if need != "text" else "name a chat model"
+        )
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[Use] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
-        model = re.sub(r"\{(\w+)\}", lambda it: env.get(it[1]), getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""))
+        model = re.sub(
+            r"\{(\w+)\}",
+            lambda it: env.get(it[1]),
+            getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""),
+        )
         if not model or model.endswith(":"):
             return None
         provider = self.provider(replace(beside(grader, model), reads=grader.reads | uses))
         provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
         return self_contained(provider)
 
-    def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
+    def _named(
+        self, need: str, near: Iterable[Graders], far: Iterable[Graders]
+    ) -> tuple[ProviderSpec | None, bool]:
         """The nearest model for the kind, and whether it was named for just that.
 
         What the assertion or its test names is meant, and what is named for the kind; of the command line and of
         ``defaultTest``, a model for any kind that is of another leaves this one to the next.
         """
-        meant = next((level.get(need) or level.get("*") for level in near if need in level or "*" in level), None)
+        meant = next(
+            (level.get(need) or level.get("*") for level in near if need in level or "*" in level),
+            None,
+        )
         if meant is not None:
             return meant, True
-        specs = [(spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))]
-        fits = ((spec, named) for spec, named in specs if named or need in self.provider(self._configured(spec)).unasked_kinds)
+        specs = [
+            (spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))
+        ]
+        fits = (
+            (spec, named)
+            for spec, named in specs
+            if named or need in self.provider(self._configured(spec)).unasked_kinds
+        )
         return next(fits, specs[0] if specs else (None, False))
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
-        if spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}"):  # which is told at its own line
+        if (
+            spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
+        ):  # which is told at its own line
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)

@@ -14,7 +14,9 @@ from gradegate.structs import replace
 KEYS = ("tools", "functions", "response_format", "output_format", "responseSchema")
 
 
-def read_in(spec: ProviderSpec, workspace: Workspace, folder: Path, known: dict[str, Any]) -> ProviderSpec:
+def read_in(
+    spec: ProviderSpec, workspace: Workspace, folder: Path, known: dict[str, Any]
+) -> ProviderSpec:
     """The provider with the content of the YAML and JSON files that these keys name; ``known`` keeps it.
 
     Raises ConfigError.
@@ -28,20 +30,29 @@ def read_in(spec: ProviderSpec, workspace: Workspace, folder: Path, known: dict[
             known[reference] = _content(reference, workspace, folder, spec.origin)
         return known[reference]
 
-    return replace(spec, config={**spec.config, **{key: _filled(spec.config[key], content) for key in named}})
+    return replace(
+        spec, config={**spec.config, **{key: _filled(spec.config[key], content) for key in named}}
+    )
 
 
-def of_assertion(config: Mapping[str, Any], workspace: Workspace, folder: Path, origin: Origin) -> Mapping[str, Any]:
+def of_assertion(
+    config: Mapping[str, Any], workspace: Workspace, folder: Path, origin: Origin
+) -> Mapping[str, Any]:
     """The config of an assertion with the content of the files that its ``tools`` name. Raises ConfigError."""
     if not _names_file(config.get("tools")):
         return config
-    return {**config, "tools": _filled(config["tools"], lambda name: _content(name, workspace, folder, origin))}
+    return {
+        **config,
+        "tools": _filled(config["tools"], lambda name: _content(name, workspace, folder, origin)),
+    }
 
 
 def _names_file(value: Any) -> bool:
     if isinstance(value, str):
         return value.startswith("file://")
-    inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    inside = (
+        value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    )
     return any(map(_names_file, inside))
 
 
@@ -54,7 +65,9 @@ def _filled(value: Any, content: Any) -> Any:
         return value
     items = [_filled(item, content) for item in value]
     # Files that hold a list each are one list, as in promptfoo.
-    whole = any(isinstance(item, str) for item in value) and all(isinstance(item, list) for item in items)
+    whole = any(isinstance(item, str) for item in value) and all(
+        isinstance(item, list) for item in items
+    )
     return [inner for item in items for inner in item] if whole else items
 
 
@@ -64,8 +77,12 @@ def _content(reference: str, workspace: Workspace, folder: Path, origin: Origin)
         raise ConfigError.at(what, origin, "write the tools into a .json or .yaml file")
     path = workspace.locate(reference, folder, origin)
     if path.suffix not in (".json", ".yaml", ".yml"):
-        raise ConfigError.at(f"`{reference}` is neither JSON nor YAML", origin, "write it as .json or .yaml")
+        raise ConfigError.at(
+            f"`{reference}` is neither JSON nor YAML", origin, "write it as .json or .yaml"
+        )
     read = document.read(workspace.read(reference, folder, origin), workspace.name(path))
     if not isinstance(read, list | Mapping):
-        raise ConfigError.at(f"`{reference}` holds no list and no mapping", origin, "write the tools into it")
+        raise ConfigError.at(
+            f"`{reference}` holds no list and no mapping", origin, "write the tools into it"
+        )
     return read

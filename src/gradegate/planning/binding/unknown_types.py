@@ -14,7 +14,9 @@ from gradegate.registry import near, plain
 SET = "assert-set"
 # How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
 # Before small letters that run on (`notice`) it is none, unless a type follows.
-_NOT = re.compile(r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)")
+_NOT = re.compile(
+    r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)"
+)
 _HOW = {
     "is_string": "; or `regex` with the value `\\S` for an answer that is not empty",
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
@@ -25,7 +27,11 @@ _HOW = {
 @cache
 def _same() -> Mapping[str, str]:
     """Types that no tool has and that configs name all the same, with the types that they mean here."""
-    return {plain(wrong): right for right, names in table("planning.binding", "types.yaml").items() for wrong in names.split()}
+    return {
+        plain(wrong): right
+        for right, names in table("planning.binding", "types.yaml").items()
+        for wrong in names.split()
+    }
 
 
 _OWN_WORDS = "`gradegate list` shows all types; `llm-rubric` judges anything else in your own words"
@@ -36,11 +42,19 @@ def unknown(spec: Assertion) -> ConfigError:
     base = spec.type.removeprefix("not-")
     if base.startswith("promptfoo:"):
         cure = "remove it here, or keep it for promptfoo in a file of its own"
-        return ConfigError.at(f"`{spec.type}` is a type of promptfoo that gradegate does not have", spec.origin, cure)
+        return ConfigError.at(
+            f"`{spec.type}` is a type of promptfoo that gradegate does not have", spec.origin, cure
+        )
     ours, it, denied = _respelled(base), _BY_NAME.get(folded(base)), _denied(spec.type)
     if it and not ours:
-        return ConfigError.at(f"`{spec.type}` is a type of {it.tool} that gradegate does not have", spec.origin, it.way)
-    known_as = f"{spec.type.removesuffix(base)}{ours}" if ours else f"not-{denied}" if denied else ""
+        return ConfigError.at(
+            f"`{spec.type}` is a type of {it.tool} that gradegate does not have",
+            spec.origin,
+            it.way,
+        )
+    known_as = (
+        f"{spec.type.removesuffix(base)}{ours}" if ours else f"not-{denied}" if denied else ""
+    )
     cure = f"write `type: {known_as}`" if known_as else _meant(spec.type, base)
     return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
 
@@ -69,7 +83,9 @@ def _meant(written: str, base: str) -> str:
     same = _same().get(plain(written)) or _same().get(plain(base)) or ""
     others = {spelled(it.name): it for it in known()}
     names = [*GRADERS.names(), SET, *others]
-    longer = [name for name in names if name.startswith(f"{base}-")]  # `pii` is the first word of one name
+    longer = [
+        name for name in names if name.startswith(f"{base}-")
+    ]  # `pii` is the first word of one name
     close = same or near(base, names) or (longer[0] if len(longer) == 1 else "")
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
@@ -100,7 +116,9 @@ class Foreign(NamedTuple):
 def known() -> Iterator[Foreign]:
     """Every name of every tool, a tool's own spelling."""
     tools = table("planning.binding", "metrics.yaml")
-    return (Foreign(tool, name, cure) for tool, names in tools.items() for name, cure in names.items())
+    return (
+        Foreign(tool, name, cure) for tool, names in tools.items() for name, cure in names.items()
+    )
 
 
 def folded(name: str) -> str:
@@ -114,7 +132,11 @@ def spelled(name: str) -> str:
     whole = name if name.endswith(("GEval", "JevEval")) else name.removesuffix("Metric")
     parts: list[str] = []
     for at, letter in enumerate(whole):
-        begins = letter.isupper() and at and not (whole[at - 1].isupper() and not whole[at + 1 : at + 2].islower())
+        begins = (
+            letter.isupper()
+            and at
+            and not (whole[at - 1].isupper() and not whole[at + 1 : at + 2].islower())
+        )
         parts.append(f"-{letter}" if begins and whole[at - 1] not in "-: " else letter)
     return "".join(parts).lower()
 

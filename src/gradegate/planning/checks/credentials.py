@@ -32,7 +32,14 @@ def egress(settings: Settings, specs: Iterable[ProviderSpec] = ()) -> Egress:
         variable = str(spec.config.get("apiKeyEnvar") or "")
         named |= {*filter(None, [variable]), *spec.drawn.get(variable, ())}
         named |= {use.variable for use in spec.reads if use.place == "apiKey"}
-    return Egress(settings.environ, settings.allowed_hosts, settings.bound, _vendors, settings.allowed_env, frozenset(named))
+    return Egress(
+        settings.environ,
+        settings.allowed_hosts,
+        settings.bound,
+        _vendors,
+        settings.allowed_env,
+        frozenset(named),
+    )
 
 
 def environment(settings: Settings) -> Environment:
@@ -46,35 +53,58 @@ def check(provider: Provider, egress: Egress) -> None:
     if not provider.url:
         return
     if nowhere := unreachable(provider.url, egress.variables):
-        raise ConfigError.at(f"`{provider.name}` cannot be called: {nowhere[0]}", provider.origin, nowhere[1])
+        raise ConfigError.at(
+            f"`{provider.name}` cannot be called: {nowhere[0]}", provider.origin, nowhere[1]
+        )
     objection = egress.reaches(provider.url)
     if objection:
         what = f"`{provider.name}` would ask {provider.host}: {objection}"
-        raise ConfigError.at(what, provider.origin, _allow(provider.host) if objection == PRIVATE else "name another host")
+        raise ConfigError.at(
+            what,
+            provider.origin,
+            _allow(provider.host) if objection == PRIVATE else "name another host",
+        )
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
     if any(str(name).strip().lower() == FRAMING for name in headers):
         what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
         raise ConfigError.at(what, provider.origin, "remove it")
     places = addresses(provider.url, headers)
-    mistakes = tuple(mistake for use in sorted(provider.uses) for mistake in _mistakes(use, provider, egress, places))
+    mistakes = tuple(
+        mistake
+        for use in sorted(provider.uses)
+        for mistake in _mistakes(use, provider, egress, places)
+    )
     if mistakes:
         raise ConfigError(*dict.fromkeys(mistakes))
 
 
-def _mistakes(use: Use, provider: Provider, egress: Egress, places: tuple[str, ...]) -> Iterator[Mistake]:
+def _mistakes(
+    use: Use, provider: Provider, egress: Egress, places: tuple[str, ...]
+) -> Iterator[Mistake]:
     """Of one use: as what it is sent, or else where to."""
     name = use.variable
     sent = FIELD if use.sent == TEXT and use.place in provider.fields else use.sent
     would = f"`{provider.name}` would send {name} in `{use.place}`"
     signs_as = egress.signs_as(name)
-    own = not use.place and name in provider.vendor.keys and not (provider.spec and "apiKeyEnvar" in provider.spec.config)
+    own = (
+        not use.place
+        and name in provider.vendor.keys
+        and not (provider.spec and "apiKeyEnvar" in provider.spec.config)
+    )
     if signs_as and sent == FIELD and not own and use.place != signs_as:
         cure = f"write it as `{signs_as}` of a `bedrock` provider, or leave it to the environment"
-        yield Mistake(f"`{provider.name}` would send {name}, which is for signing and must not be sent", provider.origin, cure)
+        yield Mistake(
+            f"`{provider.name}` would send {name}, which is for signing and must not be sent",
+            provider.origin,
+            cure,
+        )
         return
     if sent != FIELD and egress.is_vendors(name):
         if provider.fields:
-            what, cure = "a vendor's key is sent only as the credential of a provider", f"write `apiKeyEnvar: {name}`"
+            what, cure = (
+                "a vendor's key is sent only as the credential of a provider",
+                f"write `apiKeyEnvar: {name}`",
+            )
         else:
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
@@ -87,7 +117,11 @@ def _mistakes(use: Use, provider: Provider, egress: Egress, places: tuple[str, .
             if not egress.carries(name, url, listed=not provider.fields):
                 host = host_of(url)
                 what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
-                free = "" if egress.is_vendors(name) else f", or, if it is not a secret, `allowed-env: {name}`"
+                free = (
+                    ""
+                    if egress.is_vendors(name)
+                    else f", or, if it is not a secret, `allowed-env: {name}`"
+                )
                 yield Mistake(what, provider.origin, _allow(host) + free)
 
 
@@ -115,15 +149,26 @@ class Secrets(Struct, frozen=True):
         return self.written.union(self.environment.values())
 
 
-def secrets_of(settings: Settings, suites: Sequence[Suite] = (), named: Iterable[str] = ()) -> Secrets:
+def secrets_of(
+    settings: Settings, suites: Sequence[Suite] = (), named: Iterable[str] = ()
+) -> Secrets:
     """The secrets of the environment, and those of every model that any suite names.
 
     ``named`` are variables that configs show somewhere.
     """
     specs = [spec for suite in suites for spec in suite.specs()]
-    read = {name for spec in specs for name in (*(use.variable for use in spec.reads), str(spec.config.get("apiKeyEnvar") or ""))}
+    read = {
+        name
+        for spec in specs
+        for name in (
+            *(use.variable for use in spec.reads),
+            str(spec.config.get("apiKeyEnvar") or ""),
+        )
+    }
     read |= {*named} | settings.exec_env
     read |= {name for suite in suites for names in suite.env.drawn.values() for name in names}
     named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
     written = {value for content in named_in for value in written_secrets(content)}
-    return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))
+    return Secrets(
+        secrets(settings.environ, read), frozenset(value for value in written if value.strip())
+    )

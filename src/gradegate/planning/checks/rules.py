@@ -29,11 +29,15 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
     """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
     outputs = Counter(job.number for job in jobs)
     for job in jobs:
-        comparing = [bound for binding in job.assertions for bound in binding.bounds if binding.compares]
+        comparing = [
+            bound for binding in job.assertions for bound in binding.bounds if binding.compares
+        ]
         for bound in comparing:
             asserted = bound.asserted
             if outputs[job.number] < 2:
-                what = f"`{asserted.type}` compares the outputs of a test, and this test has only one"
+                what = (
+                    f"`{asserted.type}` compares the outputs of a test, and this test has only one"
+                )
                 yield Mistake(what, asserted.origin, "give the test a second provider or prompt")
             elif bound.grader.compares == "scores" and len(comparing) == len(job.case.assertions):
                 what = f"`{asserted.type}` compares scores, and no other assertion of the test gives any"
@@ -56,7 +60,14 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             cure = f"correct `select`: {_selectable(rule, jobs)}"
             # A derived metric may be what its pattern means.
             means = Select(metric=rule.select.metric)
-            metric = next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
+            metric = next(
+                (
+                    it.name
+                    for it in suite.derived
+                    if means.metric and means.takes("", it.name, "", "")
+                ),
+                "",
+            )
             if metric:
                 what = f"{what}: `{metric}` is a derived metric: it is shown and decides nothing"
                 cure = "select the metrics that it uses"
@@ -78,7 +89,11 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
 
 def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     """The assertions of a job that a rule looks at."""
-    return (it for it in job.assertions if selects(rule, it.asserted, job.target.name, job.case.description))
+    return (
+        it
+        for it in job.assertions
+        if selects(rule, it.asserted, job.target.name, job.case.description)
+    )
 
 
 def _would_select(rule: Rule, suite: Suite) -> bool:
@@ -106,7 +121,11 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     left: dict[int, Asserted] = {}
     taken: set[int] = set()
     for job in jobs:
-        left |= {id(binding.asserted): binding.asserted for binding in job.assertions if binding.asserted.counts}
+        left |= {
+            id(binding.asserted): binding.asserted
+            for binding in job.assertions
+            if binding.asserted.counts
+        }
         taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
         what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
@@ -125,7 +144,9 @@ def toothless(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
         what = "every assertion only advises (`threshold: none`, `blocking: false` or `weight: 0`), so no failure blocks"
         yield Note(what, asserted[0].origin)
     elif rules and not any(rule.blocking for rule in rules):
-        yield Note("every rule of the gate has `blocking: false`, so no failure blocks", rules[0].origin)
+        yield Note(
+            "every rule of the gate has `blocking: false`, so no failure blocks", rules[0].origin
+        )
 
 
 def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
@@ -133,11 +154,19 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
     bindings = [binding for job in jobs for binding in job.assertions]
     for binding in bindings:
         limit = binding.threshold
-        if isinstance(binding, Bound) and binding.grader.scoring.share and limit is not None and limit <= 0:
+        if (
+            isinstance(binding, Bound)
+            and binding.grader.scoring.share
+            and limit is not None
+            and limit <= 0
+        ):
             what = f"`{binding.asserted.type}` can never fail: its threshold is {limit:g}"
             yield Note(what, binding.asserted.origin)
         if isinstance(binding, Bound) and (never := binding.grader.never()):
-            yield Note(f"`{binding.asserted.type}` fails every answer, as in promptfoo: {never}", binding.asserted.origin)
+            yield Note(
+                f"`{binding.asserted.type}` fails every answer, as in promptfoo: {never}",
+                binding.asserted.origin,
+            )
         if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
             what = f"the threshold of `{binding.asserted.type}` is {limit:g}: if this is per cent, write {meant:g}"
             yield Note(what, binding.asserted.origin)
@@ -152,7 +181,9 @@ def _per_cent(bound: Bound, limit: float | None) -> float | None:
     """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
     scoring = bound.grader.scoring
     meant = None if limit is None or scoring.share or scoring.most else as_share(limit)
-    return meant if meant and meant >= _TENTH else None  # of a few points there may be more than one
+    return (
+        meant if meant and meant >= _TENTH else None
+    )  # of a few points there may be more than one
 
 
 # --- what there is to select --------------------------------------------------------------------------------------
@@ -161,7 +192,15 @@ def _per_cent(bound: Bound, limit: float | None) -> float | None:
 def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why those that match something select nothing."""
     grades = [
-        ({"assertion": it.type, "metric": it.metric, "provider": job.target.name, "description": job.case.description}, it)
+        (
+            {
+                "assertion": it.type,
+                "metric": it.metric,
+                "provider": job.target.name,
+                "description": job.case.description,
+            },
+            it,
+        )
         for job in jobs
         for it in (binding.asserted for binding in job.assertions)
     ]
@@ -172,7 +211,9 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
         why = "`blocking: false` or `threshold: none`"
         return f"what the rule selects is advisory ({why}): let it block, or add `blocking: false` to the rule"
     whole = replace(rule, select=Select())
-    counting = [names for names, it in grades if selects(whole, it, names["provider"], names["description"])]
+    counting = [
+        names for names, it in grades if selects(whole, it, names["provider"], names["description"])
+    ]
     written = [key for key in _KEYS if getattr(rule.select, key)]
     alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
     wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
@@ -186,7 +227,10 @@ def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, str]]) -> s
     values = sorted({names[key] for names in counting if names[key]})
     if not values:
         return f"no assertion that it could select has a {key}"
-    near = sorted(values[:1000], key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio())
+    near = sorted(
+        values[:1000],
+        key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
+    )
     shown = ", ".join(f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in near[:_SHOWN])
     more = f" and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
     return f"there is {key} {shown}{more}"
@@ -206,7 +250,9 @@ def derived(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
         except ScriptError as e:
             yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
             continue
-        if names is not None and metrics is not None and not suite.mistakes:  # else not all assertions are read
+        if (
+            names is not None and metrics is not None and not suite.mistakes
+        ):  # else not all assertions are read
             yield from _unknown(spec, names, metrics, suite.derived[number:])
         if metrics is not None:
             metrics[spec.name] = None
@@ -228,11 +274,18 @@ def _metrics(suite: Suite) -> dict[str, None] | None:
     return {name: None for name in found if name}
 
 
-def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]) -> Iterator[Mistake]:
+def _unknown(
+    spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]
+) -> Iterator[Mistake]:
     for name in sorted(names - metrics.keys() - CONSTANTS.keys() - {COUNT}):
         what = f"the derived metric `{spec.name}` reads `{name}`, which is not a metric of any assertion"
         known = ", ".join(f"`{metric}`" for metric in list(metrics)[: _SHOWN * 2])
-        cure = suggest(name, metrics) or (f"the metrics are {known}" if known else "give assertions a `metric`")
+        cure = suggest(name, metrics) or (
+            f"the metrics are {known}" if known else "give assertions a `metric`"
+        )
         if any(name == other.name for other in later):
-            what, cure = (f"the derived metric `{spec.name}` reads `{name}` before it is calculated", "move it further up")
+            what, cure = (
+                f"the derived metric `{spec.name}` reads `{name}` before it is calculated",
+                "move it further up",
+            )
         yield Mistake(what, spec.origin, cure)

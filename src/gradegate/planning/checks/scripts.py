@@ -32,7 +32,10 @@ def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistak
 def check_case(case: Case) -> None:
     """Raises ConfigError with the mistakes in the scripts of a test that are not those of an assertion."""
     errors = []
-    for code, what in ((case.options.transform, "`transform`"), (case.scoring, "`assertScoringFunction`")):
+    for code, what in (
+        (case.options.transform, "`transform`"),
+        (case.scoring, "`assertScoringFunction`"),
+    ):
         try:
             check(of_transform, code, what, case.origin)
         except ConfigError as e:
@@ -51,7 +54,11 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
         try:
             # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
             asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
-            uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4) if case.options.transform_vars else ""
+            uuid = (
+                UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4)
+                if case.options.transform_vars
+                else ""
+            )
             cases.append(_with_made_vars(case, str(uuid)) if uuid else case)
         except ConfigError as e:
             cases.append(case)
@@ -63,9 +70,15 @@ def _with_made_vars(case: Case, uuid: str) -> Case:
     code = case.options.transform_vars
     try:
         given: dict[str, Any] = dict(case.vars)
-        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given, "uuid": uuid}).value
+        made = (
+            of_transform(code, "vars")
+            .call(given, {"prompt": {}, "vars": given, "uuid": uuid})
+            .value
+        )
     except ScriptError as e:
         raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):
-        raise ConfigError.at("`transformVars` gives no object", case.origin, "return `{...vars, name: value}`")
+        raise ConfigError.at(
+            "`transformVars` gives no object", case.origin, "return `{...vars, name: value}`"
+        )
     return replace(case, vars={**case.vars, **made})

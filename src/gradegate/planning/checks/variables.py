@@ -15,7 +15,14 @@ from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
 from gradegate.security.environment import Environment, is_runners
 from gradegate.structs import Struct
-from gradegate.templating.template import TemplateError, environment, is_template, is_unchanged, needs, unknown
+from gradegate.templating.template import (
+    TemplateError,
+    environment,
+    is_template,
+    is_unchanged,
+    needs,
+    unknown,
+)
 
 _ALWAYS = frozenset({"env", CONVERSATION})
 _SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables
@@ -45,11 +52,19 @@ class Names(Struct):
     given: frozenset[str] = frozenset()  # by the command line
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
     places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = {}
-    known: dict[tuple[Any, ...], tuple[_Place, frozenset[str]]] = {}  # by templates and the names of variables
+    known: dict[
+        tuple[Any, ...], tuple[_Place, frozenset[str]]
+    ] = {}  # by templates and the names of variables
     left: dict[Note, None] = {}  # in the order of the tests, each once
     closed: dict[Mistake, None] = {}  # variables of the environment that texts may not show
 
-    def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]) -> None:
+    def see(
+        self,
+        case: Case,
+        values: Mapping[str, Any],
+        prompts: Iterable[PromptSpec],
+        targets: Iterable[Provider],
+    ) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
         for name, value in case.vars.items():
             if not isinstance(value, str) or "{" in value:
@@ -72,14 +87,29 @@ class Names(Struct):
         for target in targets if not recorded else ():
             if texts := [*target.templates]:
                 self._fill(f"the request of `{target.name}`", target.origin, texts, values, _SENT)
-        self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
+        self._rubric(
+            "the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values
+        )
         for assertion in _each(case.assertions):
             if texts := [text for text in _texts(assertion.value) if is_template(text)]:
                 grader = GRADERS.find(assertion.type.removeprefix("not-"))
-                read = grader is not None and "text" in grader.asks.models  # what is compared has no comments
-                self._fill(f"the value of `{assertion.type}`", assertion.origin, texts, values, compared=not read)
+                read = (
+                    grader is not None and "text" in grader.asks.models
+                )  # what is compared has no comments
+                self._fill(
+                    f"the value of `{assertion.type}`",
+                    assertion.origin,
+                    texts,
+                    values,
+                    compared=not read,
+                )
             if assertion.rubric_prompt:
-                self._rubric(f"the `rubricPrompt` of `{assertion.type}`", assertion.origin, assertion.rubric_prompt, values)
+                self._rubric(
+                    f"the `rubricPrompt` of `{assertion.type}`",
+                    assertion.origin,
+                    assertion.rubric_prompt,
+                    values,
+                )
 
     def _rubric(self, what: str, origin: Origin, written: Any, values: Mapping[str, Any]) -> None:
         """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
@@ -105,20 +135,34 @@ class Names(Struct):
             place.without[name] = place.without.get(name, 0) + 1
 
     def _place(
-        self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any], added: frozenset[str], compared: bool
+        self,
+        what: str,
+        origin: Origin,
+        texts: list[str],
+        values: Mapping[str, Any],
+        added: frozenset[str],
+        compared: bool,
     ) -> tuple[_Place, frozenset[str]]:
         """Where templates stand, and the variables that they ask for and these values lack."""
         nowhere = _Place(what, origin), frozenset[str]()
         if not any(map(is_template, texts)):
             return nowhere
-        if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
+        if (
+            added is not _SENT
+        ):  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
-        blank = {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values} if added is _SENT else ()
+        blank = (
+            {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values}
+            if added is _SENT
+            else ()
+        )
         for expression in sorted(blank):
             self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
             texts = [text.replace(expression, "") for text in texts]
         try:
-            asked = frozenset().union(*(needs(text, comments=compared or added is _SENT) for text in texts))
+            asked = frozenset().union(
+                *(needs(text, comments=compared or added is _SENT) for text in texts)
+            )
         except TemplateError:
             return nowhere  # said where it is filled in
         if not asked:
@@ -138,8 +182,16 @@ class Names(Struct):
             if is_runners(name):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):
-                cure = "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
-            self.closed[Mistake(f"{what} shows the environment's {name}, allowed only in a provider's config", origin, cure)] = None
+                cure = (
+                    "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
+                )
+            self.closed[
+                Mistake(
+                    f"{what} shows the environment's {name}, allowed only in a provider's config",
+                    origin,
+                    cure,
+                )
+            ] = None
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""
@@ -179,4 +231,8 @@ def _texts(value: Any, nested: bool = False) -> list[str]:
         return [] if isinstance(value, Verbatim) else [value]
     if not isinstance(value, list | tuple) and not (nested and isinstance(value, Mapping)):
         return []
-    return [text for item in (value.values() if isinstance(value, Mapping) else value) for text in _texts(item, nested)]
+    return [
+        text
+        for item in (value.values() if isinstance(value, Mapping) else value)
+        for text in _texts(item, nested)
+    ]

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Request
-from gradegate.providers.api.chat_api import TOOL, Form, JsonObject, ModelOutput, Shape, blocks, data_of, members, picked, text_of, total
+from gradegate.providers.api.chat_api import (
+    TOOL,
+    Form,
+    JsonObject,
+    ModelOutput,
+    Shape,
+    blocks,
+    data_of,
+    members,
+    picked,
+    text_of,
+    total,
+)
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
 
 SAMPLING = ("temperature", "top_p", "top_k")
@@ -22,7 +34,11 @@ SENT = (
 OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
-_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # the first leaves out the others
+_READ = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)  # the first leaves out the others
 TAKEN = Taken(
     "Claude",
     (
@@ -48,7 +64,10 @@ class Messages(Shape):
         """A format, else a tool that the model is made to call, whose input has the shape."""
         tool = {"name": TOOL, "description": "Give the verdict.", "input_schema": schema}
         called = {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
-        return ({"output_config": {"format": {"type": "json_schema", "schema": schema}}}, "schema"), (called, "tool")
+        return (
+            {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+            "schema",
+        ), (called, "tool")
 
     def body(self, request: Request) -> dict[str, Any]:
         """Without the model, which Bedrock and Vertex name in the URL."""
@@ -61,10 +80,17 @@ class Messages(Shape):
         options.pop("temperature", None)  # sent where the model takes any
         return {
             "max_tokens": MAX_TOKENS,
-            "messages": [{"role": "assistant" if role == "assistant" else "user", "content": _content(parts)} for role, parts in rest],
+            "messages": [
+                {"role": "assistant" if role == "assistant" else "user", "content": _content(parts)}
+                for role, parts in rest
+            ],
             **({"system": _content(system)} if system else {}),
             **options,
-            **{name: value for name, value in request.options.items() if name in SENT and name not in SAMPLING},
+            **{
+                name: value
+                for name, value in request.options.items()
+                if name in SENT and name not in SAMPLING
+            },
             **({"output_config": output} if output else {}),
             **(config.get("extra_body") or {}),
             **(config.get("passthrough") or {}),
@@ -92,14 +118,22 @@ class Messages(Shape):
 
 def _content(parts: Parts) -> str | list[JsonObject]:
     only = parts[0] if len(parts) == 1 else None
-    return only if isinstance(only, str) and not isinstance(only, Image) else [_block(part) for part in parts]
+    return (
+        only
+        if isinstance(only, str) and not isinstance(only, Image)
+        else [_block(part) for part in parts]
+    )
 
 
 def _block(part: Part) -> JsonObject:
     match part:
         case Image():
             encoded = data_of(part)
-            data = {"type": "base64", "media_type": encoded[0], "data": encoded[1]} if encoded else {"type": "url", "url": part.strip()}
+            data = (
+                {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
+                if encoded
+                else {"type": "url", "url": part.strip()}
+            )
             return {"type": "image", "source": data}
         case str():
             return {"type": "text", "text": part}

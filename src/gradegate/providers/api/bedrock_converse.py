@@ -38,25 +38,41 @@ from gradegate.templating import chat_prompt as chat
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {
-    **dict.fromkeys("max_tokens max_new_tokens max_gen_len maxTokenCount max_completion_tokens".split(), "maxTokens"),
+    **dict.fromkeys(
+        "max_tokens max_new_tokens max_gen_len maxTokenCount max_completion_tokens".split(),
+        "maxTokens",
+    ),
     **dict.fromkeys("max_tokens_to_sample maxOutputTokens".split(), "maxTokens"),
     "top_p": "topP",
     "stop": "stopSequences",
     "stop_sequences": "stopSequences",
     "topK": "top_k",
 }
-_GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")  # of Converse, and of single vendors' models
+_GROUPS = (
+    "inferenceConfig",
+    "interfaceConfig",
+    "textGenerationConfig",
+)  # of Converse, and of single vendors' models
 BESIDE = (
     "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
     "serviceTier", "toolConfig",
 )  # fmt: skip
-_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")  # what single vendors' models take
+_MODELS = (
+    "thinking",
+    "reasoningConfig",
+    "reasoning_effort",
+    "anthropic_beta",
+)  # what single vendors' models take
 _GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
 OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
-_READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")  # the first leaves out the others
+_READ = (
+    "inputTokens",
+    "cacheReadInputTokens",
+    "cacheWriteInputTokens",
+)  # the first leaves out the others
 _OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
 _TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
 
@@ -69,7 +85,9 @@ class Converse(Shape):
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
         flat = _flat(config)
-        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"  # Nova takes no temperature then
+        reasons = (
+            members(config.get("reasoningConfig")).get("type") == "enabled"
+        )  # Nova takes no temperature then
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
         self._reasons = reasons
@@ -80,7 +98,10 @@ class Converse(Shape):
         spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
         called = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}
         return (
-            ({"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}}, "schema"),
+            (
+                {"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}},
+                "schema",
+            ),
             ({"toolConfig": called}, "tool"),
         )
 
@@ -94,19 +115,36 @@ class Converse(Shape):
             inference["stopSequences"] = [inference["stopSequences"]]
         if self._reasons:
             high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
-            inference = {name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")}
+            inference = {
+                name: inference[name]
+                for name in inference
+                if name != "topP" and not (high and name == "maxTokens")
+            }
         # What goes to the model as it is, whatever Converse knows of it.
         more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
         if options.get("top_k") is not None and "amazon.nova" in self._model:
             # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
-            more["inferenceConfig"] = {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}
+            more["inferenceConfig"] = {
+                "topK": options["top_k"],
+                **(more.get("inferenceConfig") or {}),
+            }
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
-        named, version = options.get("guardrailIdentifier"), options.get("guardrailVersion") or "DRAFT"
-        guardrail = {"guardrailIdentifier": str(named), "guardrailVersion": str(version), **picked(options, ("trace",))}
+        named, version = (
+            options.get("guardrailIdentifier"),
+            options.get("guardrailVersion") or "DRAFT",
+        )
+        guardrail = {
+            "guardrailIdentifier": str(named),
+            "guardrailVersion": str(version),
+            **picked(options, ("trace",)),
+        }
         return {
             "messages": [
-                {"role": "assistant" if role == "assistant" else "user", "content": [_block(part) for part in parts]}
+                {
+                    "role": "assistant" if role == "assistant" else "user",
+                    "content": [_block(part) for part in parts],
+                }
                 for role, parts in rest
             ],
             **({"system": [_block(part) for part in system]} if system else {}),
@@ -127,7 +165,10 @@ class Converse(Shape):
         content = blocks(members(members(response.get("output")).get("message")).get("content"))
         texts = [block["text"] for block in content if isinstance(block.get("text"), str)]
         used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
-        calls = [{"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")} for use in used]
+        calls = [
+            {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
+            for use in used
+        ]
         finish = self.ended(response.get("stopReason"), calls)
         return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
 
@@ -151,17 +192,33 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
+    tools, choice = (
+        objects(options.get("tools")),
+        options.get("toolChoice") or options.get("tool_choice"),
+    )
     # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
     word, name = str(choice or ""), ""
     if isinstance(choice, Mapping):
         inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
         name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
-        word = str(choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), ""))
+        word = str(
+            choice.get("type")
+            or choice.get("mode")
+            or next((word for word in ("auto", "any") if word in choice), "")
+        )
     if not tools or word == "none":  # Converse has no word for none
         return
-    chosen: JsonObject = {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
-    yield "toolConfig", {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})}
+    chosen: JsonObject = (
+        {"tool": {"name": name}}
+        if name
+        else {"any": {}}
+        if word in ("any", "required")
+        else {"auto": {}}
+    )
+    yield (
+        "toolConfig",
+        {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})},
+    )
 
 
 def _spec(tool: JsonObject) -> JsonObject:
@@ -169,8 +226,17 @@ def _spec(tool: JsonObject) -> JsonObject:
     if any(name in tool for name in ("toolSpec", "systemTool", "cachePoint")):
         return tool
     function = members(tool.get("function")) or tool
-    schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
-    return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
+    schema = (
+        function.get("parameters")
+        or function.get("input_schema")
+        or {"type": "object", "properties": {}}
+    )
+    return {
+        "toolSpec": {
+            **picked(function, ("name", "description", "strict")),
+            "inputSchema": {"json": schema},
+        }
+    }
 
 
 def _block(part: Part) -> JsonObject:
@@ -190,7 +256,10 @@ def _block(part: Part) -> JsonObject:
 def _image(image: str) -> Mapping[str, Any]:
     encoded, address = data_of(image), image.strip()
     if not encoded and not address.startswith("s3://"):
-        raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)
+        raise ProviderError(
+            "Bedrock takes an image as data or from s3://, and reads no other address",
+            Trouble.SETUP,
+        )
     kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
     source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
     return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}
@@ -209,7 +278,9 @@ class Credentials:
     session: str = field(default="", repr=False)
 
 
-def signed_key(credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS) -> str:
+def signed_key(
+    credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS
+) -> str:
     """The key for a region, from now or another time (UTC) on."""
     time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     scope = (time[:8], region, _SERVICE, "aws4_request")
@@ -227,22 +298,45 @@ def signed_key(credentials: Credentials, region: str, at: datetime | None = None
     return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
 
 
-def signed_headers(credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None) -> dict[str, str]:
+def signed_headers(
+    credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None
+) -> dict[str, str]:
     """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
     time, place = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ"), urlsplit(url)
     scope = (time[:8], region, _SERVICE, "aws4_request")
-    own = {"X-Amz-Date": time, **({"X-Amz-Security-Token": credentials.session} if credentials.session else {})}
+    own = {
+        "X-Amz-Date": time,
+        **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
+    }
     signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
-    request = ("POST", place.path or "/", "", *(f"{name}:{text}" for name, text in signed.items()), "", ";".join(signed))
+    request = (
+        "POST",
+        place.path or "/",
+        "",
+        *(f"{name}:{text}" for name, text in signed.items()),
+        "",
+        ";".join(signed),
+    )
     signature = _signature(credentials, scope, time, request, content)
     account = "/".join((credentials.access_key, *scope))
-    return {**own, "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}"}
+    return {
+        **own,
+        "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}",
+    }
 
 
-def _signature(credentials: Credentials, scope: Sequence[str], time: str, request: Sequence[str], content: bytes) -> str:
+def _signature(
+    credentials: Credentials,
+    scope: Sequence[str],
+    time: str,
+    request: Sequence[str],
+    content: bytes,
+) -> str:
     """Of the lines of a canonical request without the last, the hash of its content."""
     canonical = "\n".join((*request, hashlib.sha256(content).hexdigest()))
-    text = "\n".join((_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
+    text = "\n".join(
+        (_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest())
+    )
     key = f"AWS4{credentials.secret_key}".encode()
     for part in (*scope, text):
         key = hmac.digest(key, part.encode(), "sha256")

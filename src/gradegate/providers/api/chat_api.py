@@ -18,8 +18,14 @@ WORDS = {
     "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii language "
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
-WHOLE = ("", "stop", "tool_calls")  # of answers that came to their end, and of those of which nobody says
-_JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")  # what may stand for the underscore between two words
+WHOLE = (
+    "",
+    "stop",
+    "tool_calls",
+)  # of answers that came to their end, and of those of which nobody says
+_JOINED = re.compile(
+    r"[- ]|(?<=[a-z])(?=[A-Z])"
+)  # what may stand for the underscore between two words
 
 
 def _plain(word: str) -> str:
@@ -93,7 +99,9 @@ class Shape:
         A form counts as refused only when the same question without it is answered.
         """
         body = self.body(request)
-        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))  # the config itself says in which form
+        is_set = any(
+            _collide(form, body) for form, _ in self.forms(_SOME)
+        )  # the config itself says in which form
         forms = () if is_set or request.schema is None else self.forms(request.schema)
         for number, (form, holds) in enumerate((*forms, _PLAIN)):
             if forms and number < self._first:
@@ -112,7 +120,13 @@ class Shape:
         """With ``temperature`` of the request's options, of the config, or 0, until the model says that it takes none."""
         own = self.config.get("temperature")
         if not self._heats:
-            return send(joined(self.heated({"temperature": own} if self._insists and own is not None else {}), body), holds)
+            return send(
+                joined(
+                    self.heated({"temperature": own} if self._insists and own is not None else {}),
+                    body,
+                ),
+                holds,
+            )
         heat = request.options.get("temperature", 0 if own is None else own)
         try:
             return send(joined(self.heated({"temperature": heat}), body), holds)
@@ -171,7 +185,8 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
 def _collide(form: JsonObject, body: JsonObject) -> bool:
     """Whether both say something of the same: the same key, or the same key of an object that both have."""
     return any(
-        not (isinstance(value, Mapping) and isinstance(body[key], Mapping)) or not value.keys().isdisjoint(body[key])
+        not (isinstance(value, Mapping) and isinstance(body[key], Mapping))
+        or not value.keys().isdisjoint(body[key])
         for key, value in form.items()
         if key in body
     )
@@ -184,7 +199,11 @@ def members(value: Any) -> JsonObject:
 
 def objects(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
-    return [item for item in value if isinstance(item, dict | Mapping)] if isinstance(value, list) else []
+    return (
+        [item for item in value if isinstance(item, dict | Mapping)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def blocks(content: Any) -> list[JsonObject]:

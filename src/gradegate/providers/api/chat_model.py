@@ -7,7 +7,15 @@ from urllib.parse import urlsplit
 from gradegate.core.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
-from gradegate.providers.api.chat_api import TOOL, JsonObject, NoOutput, Shape, members, objects, picked
+from gradegate.providers.api.chat_api import (
+    TOOL,
+    JsonObject,
+    NoOutput,
+    Shape,
+    members,
+    objects,
+    picked,
+)
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
 from gradegate.providers.api.json_http import ACCESS, PRICES, Model, rows, token_usage, vector
 from gradegate.providers.api.provider import Setting
@@ -42,7 +50,15 @@ class ChatModel(Model):
 
     sees = True
 
-    def __init__(self, setting: Setting, shape: Shape, url: str, headers: Headers, model: str, beside: JsonObject | None = None) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        shape: Shape,
+        url: str,
+        headers: Headers,
+        model: str,
+        beside: JsonObject | None = None,
+    ) -> None:
         super().__init__(setting, url, headers, model)
         self._shape, self._beside = shape, beside or {}
         shape.own = OWN.owns(url)
@@ -50,9 +66,16 @@ class ChatModel(Model):
         # API: https://platform.claude.com/docs/en/api/openai-sdk
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
         written = setting.spec.config.get("structured")
-        self.structured = (ENFORCED if shape.own and not ignored else REQUESTED) if written is None else str(written)
+        self.structured = (
+            (ENFORCED if shape.own and not ignored else REQUESTED)
+            if written is None
+            else str(written)
+        )
         if written is not None and written not in (ENFORCED, REQUESTED, NONE):
-            raise setting.mistake(f"`structured` of `{setting.spec.id}` is `{written}`", "write enforced, requested or none")
+            raise setting.mistake(
+                f"`structured` of `{setting.spec.id}` is `{written}`",
+                "write enforced, requested or none",
+            )
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -67,7 +90,9 @@ class ChatModel(Model):
         try:
             response, seconds = self._post({**self._beside, **body})
         except ProviderError as e:
-            if e.trouble is Trouble.REFUSED:  # a filter in front of the model declined: that is its answer
+            if (
+                e.trouble is Trouble.REFUSED
+            ):  # a filter in front of the model declined: that is its answer
                 return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
             raise
         usage = self._usage(response, seconds)
@@ -76,22 +101,41 @@ class ChatModel(Model):
         except NoOutput as e:
             paid(usage)
             raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
-        text, finish, calls = answer.text, answer.finish_reason, [uniform(call) for call in answer.tool_calls]
+        text, finish, calls = (
+            answer.text,
+            answer.finish_reason,
+            [uniform(call) for call in answer.tool_calls],
+        )
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = holds == "schema" and self.structured == ENFORCED
         called = [(call["type"], call["function"]["name"]) for call in calls]
-        if holds == "tool" and called == [("function", TOOL)] and isinstance(answer.tool_calls[0].get("input"), Mapping):
+        if (
+            holds == "tool"
+            and called == [("function", TOOL)]
+            and isinstance(answer.tool_calls[0].get("input"), Mapping)
+        ):
             # Our own tool and nothing else, no tool of the vendor's own side: its input is the answer, and complete; a text
             # beside it is no part of it.
-            text, finish, metadata = calls[0]["function"]["arguments"], "stop" if finish == "tool_calls" else finish, {}
+            text, finish, metadata = (
+                calls[0]["function"]["arguments"],
+                "stop" if finish == "tool_calls" else finish,
+                {},
+            )
             constrained = self._config.get("structured") != REQUESTED
         elif finish == "tool_calls" and not calls and not self._shape.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
-            finish, metadata = "stop", {UNTOLD: "the answer ended to call a tool, but contains no call"}
-        return Reply(text, usage, finish, answer.refused, metadata, constrained, named_model(response))
+            finish, metadata = (
+                "stop",
+                {UNTOLD: "the answer ended to call a tool, but contains no call"},
+            )
+        return Reply(
+            text, usage, finish, answer.refused, metadata, constrained, named_model(response)
+        )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
-        return token_usage(self._config, self._priced_as(response), *self._shape.tokens(response), seconds)
+        return token_usage(
+            self._config, self._priced_as(response), *self._shape.tokens(response), seconds
+        )
 
 
 class Embeddings(Model):
@@ -127,7 +171,9 @@ class Embeddings(Model):
             data = sorted(data, key=lambda row: row["index"])
         elif any(place is not None for place in places):
             raise ProviderError(f"{self.host} numbered its vectors {places}", Trouble.MALFORMED)
-        return [row.get("embedding") for row in data], members(response.get("usage")).get("prompt_tokens")
+        return [row.get("embedding") for row in data], members(response.get("usage")).get(
+            "prompt_tokens"
+        )
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)

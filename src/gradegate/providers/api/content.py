@@ -43,8 +43,14 @@ def uniform(call: JsonObject) -> dict[str, Any]:
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": found[0] if len(found) == 1 else "" if found or kind in _FUNCTIONS else str(kind).removesuffix("_call"),
-            "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
+            "name": found[0]
+            if len(found) == 1
+            else ""
+            if found or kind in _FUNCTIONS
+            else str(kind).removesuffix("_call"),
+            "arguments": arguments
+            if isinstance(arguments, str)
+            else json.dumps(arguments, ensure_ascii=False),
         },
     }
 
@@ -56,7 +62,12 @@ def _inside(call: JsonObject) -> JsonObject:
 def names(call: Any) -> set[str]:
     """What a call says that it calls: one name, or it is no call that anybody could follow."""
     places = (call, _inside(call)) if isinstance(call, Mapping) else ()
-    return {place[key] for place in places for key in _NAMES if isinstance(place.get(key), str) and place[key].strip()}
+    return {
+        place[key]
+        for place in places
+        for key in _NAMES
+        if isinstance(place.get(key), str) and place[key].strip()
+    }
 
 
 def written(text: str) -> list[dict[str, Any]] | None:
@@ -72,9 +83,17 @@ def written(text: str) -> list[dict[str, Any]] | None:
 def told(value: Any) -> list[dict[str, Any]] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
-        vendors = value["toolCall"].get("functionCalls") if isinstance(value.get("toolCall"), Mapping) else None
-        fields = [field for field in (value.get(CALLS), value.get("function_call"), vendors) if field]
-        value = [call for field in fields for call in (field if isinstance(field, list) else [field])] or value
+        vendors = (
+            value["toolCall"].get("functionCalls")
+            if isinstance(value.get("toolCall"), Mapping)
+            else None
+        )
+        fields = [
+            field for field in (value.get(CALLS), value.get("function_call"), vendors) if field
+        ]
+        value = [
+            call for field in fields for call in (field if isinstance(field, list) else [field])
+        ] or value
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [uniform(item) for item in items] if items and all(map(_is_call, items)) else None
 
@@ -94,7 +113,9 @@ def _is_call(value: Any) -> bool:
 
 def declared(config: JsonObject) -> dict[str, Any] | None:
     """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
-    inside = config.get("toolConfig")  # where Bedrock's Converse has them, and Gemini which of them may be called
+    inside = config.get(
+        "toolConfig"
+    )  # where Bedrock's Converse has them, and Gemini which of them may be called
     beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
     written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
     if not written:
@@ -110,9 +131,14 @@ def _functions(value: Any) -> Iterator[tuple[str, Any]]:
         if inside is not None:
             yield from ((name, _lower(schema)) for name, schema in _functions(inside))
             continue
-        function = next((item[key] for key in ("function", "toolSpec") if isinstance(item.get(key), Mapping)), item)
+        function = next(
+            (item[key] for key in ("function", "toolSpec") if isinstance(item.get(key), Mapping)),
+            item,
+        )
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            schema = next((function[key] for key in _SCHEMAS if function.get(key) is not None), None)
+            schema = next(
+                (function[key] for key in _SCHEMAS if function.get(key) is not None), None
+            )
             inner = function.get("inputSchema")  # of Bedrock's Converse
             schema = inner.get("json") if schema is None and isinstance(inner, Mapping) else schema
             yield function["name"], NO_PARAMETERS if schema is None else schema
@@ -127,7 +153,10 @@ def _lower(schema: Any) -> Any:
         return [_lower(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {key: value.lower() if key == "type" and isinstance(value, str) else _lower(value) for key, value in schema.items()}
+    return {
+        key: value.lower() if key == "type" and isinstance(value, str) else _lower(value)
+        for key, value in schema.items()
+    }
 
 
 class ToolCall(Struct, frozen=True):
@@ -146,7 +175,9 @@ class ToolResult(Struct, frozen=True):
     content: str
 
 
-Part = str | ToolCall | ToolResult | JsonObject  # a text, an Image, a call, its result, or a part of the vendor's own
+Part = (
+    str | ToolCall | ToolResult | JsonObject
+)  # a text, an Image, a call, its result, or a part of the vendor's own
 Parts = list[Part]
 
 
@@ -174,7 +205,11 @@ class Taken(Struct, frozen=True):
         ours = [parts for role, parts in read if role in ("system", "developer")]
         rest = [(role, parts) for role, parts in read if role not in ("system", "developer")]
         flat = [part for parts in ours for part in parts]
-        if rest and any(isinstance(part, Image) or not (isinstance(part, str) or self._is_one(part, self.system)) for part in flat):
+        if rest and any(
+            isinstance(part, Image)
+            or not (isinstance(part, str) or self._is_one(part, self.system))
+            for part in flat
+        ):
             raise self._refusal("in a system message anything but text")
         if all(isinstance(part, str) and not isinstance(part, Image) for part in flat):
             flat = ["\n\n".join("\n".join(map(str, parts)) for parts in ours)] if any(flat) else []
@@ -194,29 +229,48 @@ class Taken(Struct, frozen=True):
         return read
 
     def _parts(self, message: Message, names: Mapping[str, str]) -> Parts:
-        written = {key: value for key, value in (message.written or {}).items() if value and key not in ("role", "content")}
+        written = {
+            key: value
+            for key, value in (message.written or {}).items()
+            if value and key not in ("role", "content")
+        }
         content = (message.written or {}).get("content")
         parts: Parts
         if isinstance(content, Sequence) and not isinstance(content, str):
             parts = [self._part(part) for part in content]
         else:
-            images, texts = [*map(Image, message.images)], [message.content] if message.content or not message.images else []
+            images, texts = (
+                [*map(Image, message.images)],
+                [message.content] if message.content or not message.images else [],
+            )
             parts = [*images, *texts] if self.images_first else [*texts, *images]
         if message.role == "assistant" and written.get("tool_calls"):
             calls = written.pop("tool_calls")
-            parts = [*(part for part in parts if part), *map(self._call, calls if isinstance(calls, list) else [calls])]
+            parts = [
+                *(part for part in parts if part),
+                *map(self._call, calls if isinstance(calls, list) else [calls]),
+            ]
         elif message.role == "tool":
-            key, name = str(written.pop("tool_call_id", "")), written.pop("name", "") or written.pop("tool_name", "")
-            plain = isinstance(content, str) or all(chat.text_of(part) and not chat.unread(part) for part in content or ())
+            key, name = (
+                str(written.pop("tool_call_id", "")),
+                written.pop("name", "") or written.pop("tool_name", ""),
+            )
+            plain = isinstance(content, str) or all(
+                chat.text_of(part) and not chat.unread(part) for part in content or ()
+            )
             if not (key or name) or message.images or not plain:
                 raise self._refusal("a `tool` message without a `tool_call_id` and a text")
             if self.by_name and key and key not in names:
-                raise self._refusal(f"the result of a call that is not there: no call before has the id `{excerpt(key, 60)}`")
+                raise self._refusal(
+                    f"the result of a call that is not there: no call before has the id `{excerpt(key, 60)}`"
+                )
             if name and not self.by_name and name != names.get(key):
                 raise self._refusal("`name` of a `tool` message")
             parts = [ToolResult(key, str(name or names.get(key, "")), message.content)]
         if written or message.role == "function":
-            raise self._refusal(f"`{excerpt(str(next(iter(written), message.role)), 60)}` of a chat message")
+            raise self._refusal(
+                f"`{excerpt(str(next(iter(written), message.role)), 60)}` of a chat message"
+            )
         return parts
 
     def _is_one(self, part: Any, own: Sequence[str]) -> bool:
@@ -229,19 +283,33 @@ class Taken(Struct, frozen=True):
         image, text = chat.image_of(part), chat.text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
-            known = ", ".join(f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own)))
+            known = ", ".join(
+                f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own))
+            )
             raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
         more = chat.unread(part, bool(self.detailed))
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
         inner = part.get("image_url")
         detail = inner.get("detail") if self.detailed and isinstance(inner, Mapping) else None
-        return text if text is not None else {"type": self.detailed, "image_url": image, "detail": detail} if detail else Image(image)
+        return (
+            text
+            if text is not None
+            else {"type": self.detailed, "image_url": image, "detail": detail}
+            if detail
+            else Image(image)
+        )
 
     def _call(self, call: Any) -> ToolCall:
-        function = call.get("function") if isinstance(call, Mapping) and call.get("type", "function") == "function" else None
+        function = (
+            call.get("function")
+            if isinstance(call, Mapping) and call.get("type", "function") == "function"
+            else None
+        )
         function = function if isinstance(function, Mapping) else {}
-        more = function and chat.beyond(call, {"id": None, "type": None, "function": {"name": None, "arguments": None}})
+        more = function and chat.beyond(
+            call, {"id": None, "type": None, "function": {"name": None, "arguments": None}}
+        )
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in `tool_calls`")
         name, arguments = function.get("name"), function.get("arguments") or {}
@@ -250,7 +318,9 @@ class Taken(Struct, frozen=True):
         except (ValueError, RecursionError):
             arguments = None
         if not isinstance(name, str) or not isinstance(arguments, Mapping):
-            raise self._refusal("`tool_calls` other than functions with a `name`, and `arguments` that are a JSON object")
+            raise self._refusal(
+                "`tool_calls` other than functions with a `name`, and `arguments` that are a JSON object"
+            )
         return ToolCall(str(call.get("id") or ""), name, arguments)
 
     def _refusal(self, what: str) -> ProviderError:

@@ -30,11 +30,18 @@ JWT = "urn:ietf:params:oauth:token-type:jwt"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ADDRESS, REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 MOST_REPLY, MOST_TOKEN = 65_536, 16_384  # characters; a token has one or two thousand
-_REFUSALS = range(300, 500)  # that the next request would meet, too; 408 and 429 pass, as the client knows
+_REFUSALS = range(
+    300, 500
+)  # that the next request would meet, too; 408 and 429 pass, as the client knows
 _PASSING = (408, 425, 429)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{8,{MOST_TOKEN}}}")
 _ID = re.compile(r"[\w.:@/+-]{1,300}", re.ASCII)
-_CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")  # what rules of vendors look at, and no secret
+_CLAIMS = (
+    "sub",
+    "aud",
+    "environment",
+    "job_workflow_ref",
+)  # what rules of vendors look at, and no secret
 
 
 class Federation(Struct, frozen=True):
@@ -56,10 +63,15 @@ class Federation(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     form: bool = False  # it is sent as a form, not as JSON
 
-    def token(self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool) -> Minted | None:
+    def token(
+        self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool
+    ) -> Minted | None:
         """The token for calls to an address, asked for at the first; None if none is set up or ``needed``. ``keys``: of static keys."""
         env = setting.env
-        values = {name: env.workflow(name).strip() for name in (*self.ids.values(), *self.optional.values())}
+        values = {
+            name: env.workflow(name).strip()
+            for name in (*self.ids.values(), *self.optional.values())
+        }
         named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)
         if not needed and not (named and own):
             return None
@@ -71,18 +83,28 @@ class Federation(Struct, frozen=True):
             raise strayed(setting, f"tokens of {self.vendor} go", url, static)
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
-            raise setting.keyless(f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0])
+            raise setting.keyless(
+                f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0]
+            )
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
-            raise setting.keyless(f"{strange[0]} is not an identifier", "copy it from the vendor's settings")
+            raise setting.keyless(
+                f"{strange[0]} is not an identifier", "copy it from the vendor's settings"
+            )
         check_identity(setting, static)
         setting.uses.update(map(Use, self.ids.values()))
-        return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
+        return setting.client.tokens.of(
+            (self.url, *values.values()), lambda: self._mint(setting.client, env, values)
+        )
 
     def _mint(self, client: Client, env: Environment, values: Mapping[str, str]) -> Token:
         audience = env.workflow(self.audience_variable) or self.audience
         ours = identity_token(client, env, audience)
-        fields = {name: values[variable] for name, variable in {**self.ids, **self.optional}.items() if values[variable]}
+        fields = {
+            name: values[variable]
+            for name, variable in {**self.ids, **self.optional}.items()
+            if values[variable]
+        }
         url = self.url
         for name in [name for name in fields if f"{{{name}}}" in url]:
             url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
@@ -99,7 +121,10 @@ class Federation(Struct, frozen=True):
 def strayed(setting: Setting, what: str, url: str, cure: str) -> ConfigError:
     """A credential that would leave its vendor; the address is shown without a user name and password."""
     scheme, mark, rest = url.rpartition("://")
-    return setting.keyless(f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}", cure)
+    return setting.keyless(
+        f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}",
+        cure,
+    )
 
 
 def check_identity(setting: Setting, otherwise: str) -> None:
@@ -117,7 +142,9 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     address, ask = env.workflow(ADDRESS), env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
-    answer = asked(client, "GET", url, what, headers={}, credential={"Authorization": f"bearer {ask}"})
+    answer = asked(
+        client, "GET", url, what, headers={}, credential={"Authorization": f"bearer {ask}"}
+    )
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
@@ -163,10 +190,19 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
         # The words of an error, as OAuth and as APIs write them.
         error = content.get("error", content) if isinstance(content, dict) else content
         inside = error if isinstance(error, dict) else content if isinstance(content, dict) else {}
-        parts = [error if isinstance(error, str) else "", *(inside.get(key) for key in ("code", "message", "error_description"))]
-        words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
-        problem = problem or redactor(secrets)(excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400))
-        raise ProviderError(f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}", trouble)
+        parts = [
+            error if isinstance(error, str) else "",
+            *(inside.get(key) for key in ("code", "message", "error_description")),
+        ]
+        words = [
+            " ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part
+        ]
+        problem = problem or redactor(secrets)(
+            excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400)
+        )
+        raise ProviderError(
+            f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}", trouble
+        )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
     if problem:
@@ -179,7 +215,9 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     content = read(answer, what, cure, secrets)
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
-        raise ProviderError(f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED
+        )
     remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
@@ -199,7 +237,10 @@ ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"
 IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _ACCESS = "urn:ietf:params:oauth:token-type:access_token"
-_ACCOUNT = re.compile(r"https://iamcredentials\.googleapis\.com/v1/projects/-/serviceAccounts/[\w.@-]{1,200}:generateAccessToken", re.ASCII)
+_ACCOUNT = re.compile(
+    r"https://iamcredentials\.googleapis\.com/v1/projects/-/serviceAccounts/[\w.@-]{1,200}:generateAccessToken",
+    re.ASCII,
+)
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
 _LARGEST = 65_536  # bytes
 _SECONDS = range(600, 43_201)
@@ -211,14 +252,19 @@ class ExternalAccount(Struct, frozen=True):
 
     audience: str  # of the federated token: the provider of a pool
     ours: str  # of GitHub's token
-    account: str = ""  # where a token of a service account comes from; empty where the federated one is used
+    account: str = (
+        ""  # where a token of a service account comes from; empty where the federated one is used
+    )
     seconds: int = 3600
 
     def mint(self, client: Client, env: Environment) -> Token:
         """Raises ProviderError."""
         ours = identity_token(client, env, self.ours)
         secrets = (ours, env.workflow(REQUESTS))
-        what, cure = "no token from Google for GitHub's identity", f"check the pool's provider{claims(ours)}"
+        what, cure = (
+            "no token from Google for GitHub's identity",
+            f"check the pool's provider{claims(ours)}",
+        )
         asks = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
@@ -226,23 +272,46 @@ class ExternalAccount(Struct, frozen=True):
             "requested_token_type": _ACCESS,
             "subject_token_type": JWT,
         }
-        answer = asked(client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours})
+        answer = asked(
+            client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours}
+        )
         federated = granted(answer, what, cure, secrets)
         if not self.account:
             return federated
-        what, cure = "no token of the service account", "grant the job's principal `roles/iam.workloadIdentityUser` on it"
+        what, cure = (
+            "no token of the service account",
+            "grant the job's principal `roles/iam.workloadIdentityUser` on it",
+        )
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
-        answer = asked(client, "POST", self.account, what, headers={}, body=body, credential=bearer(federated.text))
+        answer = asked(
+            client,
+            "POST",
+            self.account,
+            what,
+            headers={},
+            body=body,
+            credential=bearer(federated.text),
+        )
         content = read(answer, what, cure, (*secrets, federated.text))
         # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
         left: float | None = None
         try:
             end = datetime.fromisoformat(str(content.get("expireTime")))
-            left = (end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))).total_seconds()
+            left = (
+                end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
+            ).total_seconds()
         except (ValueError, TypeError) as e:
-            raise ProviderError(f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"no token of the service account: {answer.host} does not say when it ends",
+                Trouble.MALFORMED,
+            ) from e
         told = {"access_token": content.get("accessToken"), "expires_in": left}
-        return granted(Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host), what, cure, secrets)
+        return granted(
+            Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host),
+            what,
+            cure,
+            secrets,
+        )
 
 
 def access_token(setting: Setting) -> Minted | str:
@@ -252,7 +321,11 @@ def access_token(setting: Setting) -> Minted | str:
         return given
     path = setting.env.workflow(FILE).strip()
     if not path:
-        raise setting.keyless("", f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`", ACCESS_TOKENS[0])
+        raise setting.keyless(
+            "",
+            f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`",
+            ACCESS_TOKENS[0],
+        )
     check_identity(setting, f"set {ACCESS_TOKENS[0]}")
     try:
         with Path(path).open("rb") as file:
@@ -265,11 +338,25 @@ def access_token(setting: Setting) -> Minted | str:
         raise _wrong(f"the file of {FILE} is not a JSON object", setting)
     kind, source = content.get("type"), content.get("credential_source")
     if kind == "service_account":
-        raise _wrong(f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored", setting)
-    if kind != "external_account" or not isinstance(source, dict) or not isinstance(source.get("url"), str):
+        raise _wrong(
+            f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored",
+            setting,
+        )
+    if (
+        kind != "external_account"
+        or not isinstance(source, dict)
+        or not isinstance(source.get("url"), str)
+    ):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
-    audience, account = content.get("audience"), content.get("service_account_impersonation_url") or ""
-    if content.get("token_url") != STS or not _AUDIENCE.fullmatch(str(audience)) or not (account == "" or _ACCOUNT.fullmatch(str(account))):
+    audience, account = (
+        content.get("audience"),
+        content.get("service_account_impersonation_url") or "",
+    )
+    if (
+        content.get("token_url") != STS
+        or not _AUDIENCE.fullmatch(str(audience))
+        or not (account == "" or _ACCOUNT.fullmatch(str(account)))
+    ):
         raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
     runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
     if named is None or named != runner:

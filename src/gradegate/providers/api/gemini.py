@@ -43,12 +43,17 @@ class Gemini(Shape):
     finished = ("STOP",)
 
     def __init__(self, config: JsonObject) -> None:
-        super().__init__(config, heats=False)  # every model takes a temperature, and `body` sets it: there is nothing to try
+        super().__init__(
+            config, heats=False
+        )  # every model takes a temperature, and `body` sets it: there is nothing to try
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """With a schema, else any JSON."""
         json_alone = {"responseMimeType": "application/json"}
-        return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), ({"generationConfig": json_alone}, "")
+        return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), (
+            {"generationConfig": json_alone},
+            "",
+        )
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body."""
@@ -56,9 +61,17 @@ class Gemini(Shape):
         beside = picked(self.config, BESIDE)
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
-        named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *request.options.items())}
-        pieces = ((name.split("_"), value) for name, value in (self.config.get("generationConfig") or {}).items())
-        written = {first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces}
+        named = {
+            _ALIASES.get(name, name): value
+            for name, value in (*self.config.items(), *request.options.items())
+        }
+        pieces = (
+            (name.split("_"), value)
+            for name, value in (self.config.get("generationConfig") or {}).items()
+        )
+        written = {
+            first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces
+        }
         generation = {"temperature": 0, **written, **picked(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
@@ -66,10 +79,16 @@ class Gemini(Shape):
             generation.setdefault("responseMimeType", "application/json")
         own = {
             "contents": [
-                {"role": "model" if role == "assistant" else "user", "parts": [_part(part) for part in parts]} for role, parts in rest
+                {
+                    "role": "model" if role == "assistant" else "user",
+                    "parts": [_part(part) for part in parts],
+                }
+                for role, parts in rest
             ],
             **beside,
-            **({"systemInstruction": {"parts": [_part(part) for part in system]}} if system else {}),
+            **(
+                {"systemInstruction": {"parts": [_part(part) for part in system]}} if system else {}
+            ),
             "generationConfig": generation,
         }
         return joined(own, self.config.get("passthrough") or {})
@@ -78,10 +97,17 @@ class Gemini(Shape):
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
         feedback = members(response.get("promptFeedback"))
         if feedback.get("blockReason"):
-            words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
+            words = (
+                feedback.get("blockReasonMessage")
+                or f"the prompt was blocked: {feedback['blockReason']}"
+            )
             return ModelOutput(str(words), "content_filter", True, ())
         candidates = response.get("candidates")
-        if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
+        if (
+            not isinstance(candidates, list)
+            or not candidates
+            or not isinstance(candidates[0], dict)
+        ):
             raise NoOutput("without a candidate")
         candidate = candidates[0]
         word = candidate.get("finishReason")
@@ -100,14 +126,20 @@ class Gemini(Shape):
     def tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """As the vendor counts them, who leaves out what is 0."""
         usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
-        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
+        return usage.get("promptTokenCount"), total(
+            usage, "candidatesTokenCount", "thoughtsTokenCount"
+        )
 
 
 def _part(part: Part) -> JsonObject:
     match part:
         case Image():
             encoded = data_of(part)
-            return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}} if encoded else {"fileData": {"fileUri": part.strip()}}
+            return (
+                {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}}
+                if encoded
+                else {"fileData": {"fileUri": part.strip()}}
+            )
         case str():
             return {"text": part}
         case ToolCall():

@@ -21,7 +21,15 @@ from gradegate.templating import chat_prompt as chat
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
-SETUP_CODES = frozenset({"model_not_found", "invalid_api_key", "model_not_available", "DeploymentNotFound", "API_KEY_INVALID"})
+SETUP_CODES = frozenset(
+    {
+        "model_not_found",
+        "invalid_api_key",
+        "model_not_available",
+        "DeploymentNotFound",
+        "API_KEY_INVALID",
+    }
+)
 # The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 # Of an address: a query, a fragment, `.` and `..` in its path, also written with a percent sign, and what some take for a slash.
@@ -40,7 +48,11 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
     url = str(written).strip().rstrip("/")
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and parts.hostname and (whole or not _LEADS_ELSEWHERE.search(url))
+        fine = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and (whole or not _LEADS_ELSEWHERE.search(url))
+        )
     except ValueError:
         fine = False
     if not fine:
@@ -74,7 +86,9 @@ def need_key(setting: Setting, *names: str) -> str:
     key = secret(setting, *names)
     if not key:
         variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
-        raise setting.keyless("", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable)
+        raise setting.keyless(
+            "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
+        )
     return key
 
 
@@ -100,21 +114,29 @@ def one_text(request: Request) -> str:
     return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
 
 
-def post(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[dict[str, Any], float]:
+def post(
+    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
+) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
-        raise ProviderError(f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED
+        )
     return content, seconds
 
 
-def post_any(client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None) -> tuple[Any, float]:
+def post_any(
+    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
+) -> tuple[Any, float]:
     """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
     answer = send(client, url, headers, body, waits)
     if not 200 <= answer.status < 300:
         raise refusal(answer)
     content = answer.json()
-    if isinstance(content, dict) and content.get("error"):  # some gateways answer 200 with an error inside
+    if isinstance(content, dict) and content.get(
+        "error"
+    ):  # some gateways answer 200 with an error inside
         raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
     return content, answer.seconds
 
@@ -130,13 +152,19 @@ def refusal(answer: Response) -> ProviderError:
     reasons = [item.get("reason") for item in objects(error.get("details"))]
     codes = {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
-    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
+    what = {
+        401: "the key was refused",
+        403: "access was denied",
+        404: "no such model or address",
+    }.get(answer.status, "")
     if 300 <= answer.status < 400:
         setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     said = words(body)
-    other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED  # this very request is not taken: others may be
+    other = (
+        Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
+    )  # this very request is not taken: others may be
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
     return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
 
@@ -148,7 +176,10 @@ def words(body: Any) -> str:
     if isinstance(body, dict):
         error = body.get("error") or body
         if isinstance(error, dict):
-            error = next((error[key] for key in ("message", "detail", "type", "code") if error.get(key)), error)
+            error = next(
+                (error[key] for key in ("message", "detail", "type", "code") if error.get(key)),
+                error,
+            )
         body = error if isinstance(error, str | int) else json.dumps(error, ensure_ascii=False)
     return excerpt(" ".join(str(body).split()), 500)
 
@@ -164,14 +195,18 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
-        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED
+        )
     return listed
 
 
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
-        raise ProviderError(f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED
+        )
     return [float(part) for part in numbers]
 
 
@@ -180,25 +215,37 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     pairs = list(rows.items()) if isinstance(rows, dict) else None
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         pairs = [(row.get("label"), row.get("score")) for row in rows]
-    if pairs is None or not all(isinstance(label, str) and is_number(score) for label, score in pairs):
+    if pairs is None or not all(
+        isinstance(label, str) and is_number(score) for label, score in pairs
+    ):
         raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
     found = {label: float(score) for label, score in pairs}
     twice = next((label for label, score in pairs if found[label] != score), None)
     if twice is not None:
-        raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED)
+        raise ProviderError(
+            f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED
+        )
     return found
 
 
 def is_number(part: Any) -> bool:
     """Whether a value is a finite number that a float can hold."""
-    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
+    return (
+        isinstance(part, int | float)
+        and not isinstance(part, bool)
+        and abs(part) <= sys.float_info.max
+    )
 
 
 @cache
 def price(model: str) -> tuple[float, float] | None:
     """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
     known = table("providers.api", "prices.yaml")
-    name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
+    name = (
+        model
+        if model in known
+        else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
+    )
     read, wrote = map(float, known[name].split()) if name else (0.0, 0.0)
     return (read / 1e6, wrote / 1e6) if name else None
 
@@ -210,7 +257,9 @@ def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
     return price(model) if read is None or wrote is None else (float(read), float(wrote))
 
 
-def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
+def token_usage(
+    config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float
+) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
     read, wrote = count(prompt), count(completion)
     known = rates(config, model)

@@ -10,7 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Message, Request
-from gradegate.providers.api.chat_api import WHOLE, Form, JsonObject, ModelOutput, NoOutput, Shape, as_text, ended, members, objects, picked
+from gradegate.providers.api.chat_api import (
+    WHOLE,
+    Form,
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    ended,
+    members,
+    objects,
+    picked,
+)
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
 
 # Options that go into the request as they are.
@@ -22,7 +34,11 @@ SENT = tuple(
 )
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
-_TEXTS = ("text", "output_text", None)  # parts of a message that are text; a part of the type `thinking` is not
+_TEXTS = (
+    "text",
+    "output_text",
+    None,
+)  # parts of a message that are text; a part of the type `thinking` is not
 
 
 def reasons(model: str) -> bool:
@@ -33,7 +49,14 @@ def reasons(model: str) -> bool:
 class Completions(Shape):
     """Questions to a chat model, and its answers. ``sent`` names the options that go into the request as they are."""
 
-    def __init__(self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        config: JsonObject,
+        sent: Sequence[str] = SENT,
+        *,
+        reasoning: bool | None = None,
+    ) -> None:
         self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
@@ -52,7 +75,11 @@ class Completions(Shape):
         options |= self.config.get("passthrough") or {}
         if self._reasons and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
-        return {"model": self._model, "messages": [_message(message) for message in request.messages], **options}
+        return {
+            "model": self._model,
+            "messages": [_message(message) for message in request.messages],
+            **options,
+        }
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The first choice. Raises NoOutput."""
@@ -62,14 +89,22 @@ class Completions(Shape):
             raise NoOutput("without a message")
         # The tool calls of a message, and its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
         fields = [message[key] for key in ("tool_calls", "function_call") if message.get(key)]
-        written = [call for field in fields for call in (field if isinstance(field, list) else [field])]
+        written = [
+            call for field in fields for call in (field if isinstance(field, list) else [field])
+        ]
         calls = objects(written)
         if len(calls) < len(written):
             raise NoOutput("with a tool call that is not an object")
         finish = self._finish(choices[0], calls)
         # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
-        parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
-        refusal = str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
+        parts = [
+            part.get("refusal")
+            for part in objects(message.get("content"))
+            if part.get("type") == "refusal"
+        ]
+        refusal = str(message.get("refusal") or "") or "".join(
+            str(part or "no reason given") for part in parts
+        )
         if refusal:
             return ModelOutput(refusal, finish, True, calls)
         # The text of a message; None where it has none.
@@ -77,7 +112,9 @@ class Completions(Shape):
         content = message.get("content")
         text = None if content is None else str(content)
         if isinstance(content, list):
-            text = "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
+            text = "".join(
+                str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS
+            )
         if any(calls) and not text:
             text = as_text(fields[0] if len(fields) == 1 else written)
         if text is None and finish not in ("length", "content_filter"):
@@ -116,7 +153,13 @@ RESPONSES_SENT = tuple(
 _OWN = ("input_text", "input_image", "input_file", "output_text", "refusal")
 _TAKEN = Taken("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
 # Calls that the API itself has answered; the model waits for the answer to any other.
-_HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
+_HOSTED = (
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+)
 
 
 class Responses(Shape):
@@ -131,7 +174,10 @@ class Responses(Shape):
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """As in Chat Completions, one level higher."""
         whole = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
-        return ({"text": {"format": whole}}, "schema"), ({"text": {"format": {"type": "json_object"}}}, "")
+        return ({"text": {"format": whole}}, "schema"), (
+            {"text": {"format": {"type": "json_object"}}},
+            "",
+        )
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
@@ -141,16 +187,33 @@ class Responses(Shape):
         if config.get("max_tokens") is not None:
             options.setdefault("max_output_tokens", config["max_tokens"])
         if config.get("reasoning_effort") is not None:
-            options["reasoning"] = {"effort": config["reasoning_effort"], **options.get("reasoning", {})}
+            options["reasoning"] = {
+                "effort": config["reasoning_effort"],
+                **options.get("reasoning", {}),
+            }
         text = {**picked(config, ("verbosity",)), **options.get("text", {})}
-        if written := config.get("response_format"):  # of Chat Completions: the schema is one level higher here
+        if written := config.get(
+            "response_format"
+        ):  # of Chat Completions: the schema is one level higher here
             inner = members(written).get("json_schema")
-            text["format"] = {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written
+            text["format"] = (
+                {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written
+            )
         only = request.messages[0] if len(request.messages) == 1 else None
-        plain = only.content if only and only.role == "user" and not only.images and only.written is None else None
+        plain = (
+            only.content
+            if only and only.role == "user" and not only.images and only.written is None
+            else None
+        )
         return {
             "model": self._model,
-            "input": [item for role, parts in _TAKEN.read(request.messages) for item in _items(role, parts)] if plain is None else plain,
+            "input": [
+                item
+                for role, parts in _TAKEN.read(request.messages)
+                for item in _items(role, parts)
+            ]
+            if plain is None
+            else plain,
             **options,
             **({"text": text} if text else {}),
             **(config.get("passthrough") or {}),
@@ -160,13 +223,19 @@ class Responses(Shape):
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
         items = objects(response.get("output"))
         # What a model says on its way to an answer is marked as commentary, and is no part of it.
-        told = [item for item in items if item.get("type") == "message" and item.get("phase") != "commentary"]
+        told = [
+            item
+            for item in items
+            if item.get("type") == "message" and item.get("phase") != "commentary"
+        ]
         parts = [part for item in told for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
         # Why an incomplete response ended, else its status: only one of completed messages has come to its end.
         why = members(response.get("incomplete_details")).get("reason")
-        statuses = [ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"]
+        statuses = [
+            ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"
+        ]
         unfinished = next((status for status in statuses if status not in ("stop", "")), "")
         finish = self.ended(why or response.get("status"), waiting)
         finish = unfinished if unfinished and finish in WHOLE else finish
@@ -175,7 +244,9 @@ class Responses(Shape):
             return ModelOutput("".join(refusals), finish, True, calls)
         texts = _texts(parts, "output_text", "text")
         if not texts and not calls and finish not in ("length", "content_filter"):
-            raise NoOutput("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
+            raise NoOutput(
+                "without a message" + ("" if finish in ("stop", "") else f" (status {finish})")
+            )
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         return ModelOutput(text, finish, finish == "content_filter", calls)
 
@@ -200,7 +271,12 @@ def _items(role: str, parts: Parts) -> Iterator[JsonObject]:
     for part in parts:
         if isinstance(part, ToolCall):
             arguments = json.dumps(part.arguments, ensure_ascii=False)
-            yield {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": arguments}
+            yield {
+                "type": "function_call",
+                "call_id": part.id,
+                "name": part.name,
+                "arguments": arguments,
+            }
         elif isinstance(part, ToolResult):
             yield {"type": "function_call_output", "call_id": part.id, "output": part.content}
 

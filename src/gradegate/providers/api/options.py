@@ -18,21 +18,38 @@ from gradegate.providers.api.provider import PROVIDERS, Build, split_id
 from gradegate.registry import near
 
 _TABLE = table("providers.api", "options.yaml")
-_PASSED, _TOOLS, PARAMETERS = (frozenset(_TABLE[key].split()) for key in ("promptfoos", "tools", "parameters"))
+_PASSED, _TOOLS, PARAMETERS = (
+    frozenset(_TABLE[key].split()) for key in ("promptfoos", "tools", "parameters")
+)
 PROMPTFOOS = _PASSED | _TOOLS
-_VALUES, _SERVERS = ({name: form for form, names in _TABLE[key].items() for name in names.split()} for key in ("values", "servers"))
-_GROUPS = ("generationConfig", "inferenceConfig", "interfaceConfig", "textGenerationConfig", "options")  # which hold options, too
+_VALUES, _SERVERS = (
+    {name: form for form, names in _TABLE[key].items() for name in names.split()}
+    for key in ("values", "servers")
+)
+_GROUPS = (
+    "generationConfig",
+    "inferenceConfig",
+    "interfaceConfig",
+    "textGenerationConfig",
+    "options",
+)  # which hold options, too
 # Of the parameters, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
 _MAPPINGS = ("headers", "queryParams", "passthrough")  # what is written below them is read by name
 _NAMES = {"number": "a number", "integer": "a whole number", "texts": "a text or a list of texts"}
-_WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
+_WAY = re.compile(
+    r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization",
+    re.IGNORECASE,
+)
 
 
 def check(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
     known = getattr(build, "options", None)
-    mistakes = (*_mistakes(spec, build, known, getattr(build, "unsupported", {})), *_wrong_values(spec, known or (), build))
+    mistakes = (
+        *_mistakes(spec, build, known, getattr(build, "unsupported", {})),
+        *_wrong_values(spec, known or (), build),
+    )
     if mistakes:
         raise ConfigError(*mistakes)
 
@@ -58,28 +75,55 @@ def _place(spec: ProviderSpec, option: str) -> Origin:
 
 def _wrong_values(spec: ProviderSpec, known: Sequence[str], build: Build) -> Iterator[Mistake]:
     """Values that the vendor's API does not take; a server of one's own may take more, but nothing of another kind."""
-    forms = {**_VALUES, **({} if getattr(build, "bounded", True) else _SERVERS), **getattr(build, "values", {})}
-    groups = [(name, inner) for name in _GROUPS if name in known and isinstance(inner := spec.config.get(name), Mapping)]
-    written = [*spec.config.items(), *((f"{group}.{name}", value) for group, inner in groups for name, value in inner.items())]
+    forms = {
+        **_VALUES,
+        **({} if getattr(build, "bounded", True) else _SERVERS),
+        **getattr(build, "values", {}),
+    }
+    groups = [
+        (name, inner)
+        for name in _GROUPS
+        if name in known and isinstance(inner := spec.config.get(name), Mapping)
+    ]
+    written = [
+        *spec.config.items(),
+        *((f"{group}.{name}", value) for group, inner in groups for name, value in inner.items()),
+    ]
     for name, value in written:
         option, place = name.rpartition(".")[2], name.partition(".")[0]
         if place not in known or option not in forms or value is None:
             continue
         kind, *limits = forms[option].split()
-        form = _NAMES[kind] + "".join(f" {word} {limit}" for word, limit in zip(("from", "to"), limits, strict=False))
+        form = _NAMES[kind] + "".join(
+            f" {word} {limit}" for word, limit in zip(("from", "to"), limits, strict=False)
+        )
         if not _fits(value, kind, *map(float, limits)):
-            yield Mistake(f"`{name}` of `{spec.id}` is not {form}", _place(spec, place), "write one, or leave it out")
+            yield Mistake(
+                f"`{name}` of `{spec.id}` is not {form}",
+                _place(spec, place),
+                "write one, or leave it out",
+            )
 
 
 def _fits(value: object, kind: str, least: float = -math.inf, most: float = math.inf) -> bool:
     """Whether a value is of its kind and range. A template may only give the text of a number."""
     if kind == "texts":
-        return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(text, str) for text in value))
+        return isinstance(value, str) or (
+            isinstance(value, Sequence) and all(isinstance(text, str) for text in value)
+        )
     try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
+        number = (
+            math.nan
+            if isinstance(value, bool) or not isinstance(value, int | float | str)
+            else float(value)
+        )
     except (ValueError, OverflowError):
         return False
-    return least <= number <= most and math.isfinite(number) and (kind == "number" or number.is_integer())
+    return (
+        least <= number <= most
+        and math.isfinite(number)
+        and (kind == "number" or number.is_integer())
+    )
 
 
 def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
@@ -89,7 +133,11 @@ def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
 
 def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
     """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
-    return {name: value for name, value in options.items() if name in TEST_PARAMETERS} if options else {}
+    return (
+        {name: value for name, value in options.items() if name in TEST_PARAMETERS}
+        if options
+        else {}
+    )
 
 
 def steers(name: str) -> bool:
@@ -101,28 +149,52 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
     return name not in known and name not in PROMPTFOOS
 
 
-def _mistakes(spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
+def _mistakes(
+    spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]
+) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
     for name in _MAPPINGS:
         if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
-            yield Mistake(f"`{name}` of `{spec.id}` is not a mapping", _place(spec, name), "write `name: text` below it, a line each")
+            yield Mistake(
+                f"`{name}` of `{spec.id}` is not a mapping",
+                _place(spec, name),
+                "write `name: text` below it, a line each",
+            )
     for name, value in spec.config.items():
         if name in unsupported:
-            yield Mistake(f"`{name}` of `{spec.id}` is not supported", _place(spec, name), unsupported[name])
-        elif name in _TOOLS and name not in known and (value.get("enabled", value) if isinstance(value, Mapping) else value):
+            yield Mistake(
+                f"`{name}` of `{spec.id}` is not supported", _place(spec, name), unsupported[name]
+            )
+        elif (
+            name in _TOOLS
+            and name not in known
+            and (value.get("enabled", value) if isinstance(value, Mapping) else value)
+        ):
             what = f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded"
             yield Mistake(
-                what, _place(spec, name), "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)"
+                what,
+                _place(spec, name),
+                "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)",
             )
         elif _is_free(name, known) and name not in PARAMETERS:
             likely = near(name, known)
-            if likely and likely in getattr(build, "in_id", ()) and (split_id(spec.id) or ("", ""))[1]:
+            if (
+                likely
+                and likely in getattr(build, "in_id", ())
+                and (split_id(spec.id) or ("", ""))[1]
+            ):
                 continue  # the id says it, so that neither is read
             if likely or _WAY.search(name):
-                listed = "its options are " + ", ".join(sorted(set(known))) if known else "it takes no options"
+                listed = (
+                    "its options are " + ", ".join(sorted(set(known)))
+                    if known
+                    else "it takes no options"
+                )
                 what = f"`{spec.id}` has no option `{name}`"
-                yield Mistake(what, _place(spec, name), f'did you mean "{likely}"?' if likely else listed)
+                yield Mistake(
+                    what, _place(spec, name), f'did you mean "{likely}"?' if likely else listed
+                )
 
 
 ELSEWHERE = (
@@ -132,17 +204,30 @@ ELSEWHERE = (
 COMPATIBLE = "openai:chat:MODEL with `apiBaseUrl` and `apiKeyEnvar`"
 _UNKNOWN = table("providers.api", "unknown_ids.yaml")
 # The first parts of ids: what is behind them, and what to do.
-_FAMILIES = {family: (entry["is"], entry["do"]) for entry in _UNKNOWN["families"] for family in entry["ids"].split()}
+_FAMILIES = {
+    family: (entry["is"], entry["do"])
+    for entry in _UNKNOWN["families"]
+    for family in entry["ids"].split()
+}
 # The second parts of ids of vendors that are served, as patterns.
-_KINDS = [(pattern, (entry["is"], entry["do"])) for entry in _UNKNOWN["kinds"] for pattern in entry["patterns"].split()]
+_KINDS = [
+    (pattern, (entry["is"], entry["do"]))
+    for entry in _UNKNOWN["kinds"]
+    for pattern in entry["patterns"].split()
+]
 _RED, _MEDIA, _VECTORS = (tuple(_UNKNOWN["special"][kind]) for kind in ("red", "media", "vectors"))
-ADALINE: Mapping[str, str] = _UNKNOWN["adaline"]  # options of its gateway, as most vendors name them
+ADALINE: Mapping[str, str] = _UNKNOWN[
+    "adaline"
+]  # options of its gateway, as most vendors name them
 _VENDORS: Mapping[str, str] = _UNKNOWN["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
 _WITH_COMMAS = frozenset({"exec", "file", "python", "javascript", "http", "https", "scripted"})
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/",
+    re.IGNORECASE,
+)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
@@ -179,7 +264,11 @@ def _slip(provider_id: str) -> tuple[str, str] | None:
         return None
     forms = [form.partition(":")[2] for form in _forms(vendor)]
     meant = near(kind, filter(None, forms)) if kind not in forms else ""
-    return (f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?') if meant else None
+    return (
+        (f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?')
+        if meant
+        else None
+    )
 
 
 def _known(provider_id: str) -> tuple[str, str] | None:
@@ -187,9 +276,13 @@ def _known(provider_id: str) -> tuple[str, str] | None:
     kind, served = rest.partition(":")[0], split_id(provider_id)
     if served is None and first in _FAMILIES:
         return _RED if provider_id.startswith("promptfoo:redteam") else _FAMILIES[first]
-    if served[0] != first if served else not _forms(first):  # it is served, or nobody knows the vendor
+    if (
+        served[0] != first if served else not _forms(first)
+    ):  # it is served, or nobody knows the vendor
         return None
-    if first in _MEDIA_VENDORS and any(fnmatchcase(kind, pattern) for pattern in _UNKNOWN["media_models"]):
+    if first in _MEDIA_VENDORS and any(
+        fnmatchcase(kind, pattern) for pattern in _UNKNOWN["media_models"]
+    ):
         return _MEDIA
     if served and kind in getattr(PROVIDERS.find(served[0]), "kinds", ()):
         return None
@@ -225,9 +318,15 @@ def nearest(provider_id: str) -> str:
     owner, slash, model = provider_id.partition("/")
     if slash and model and not colon and PROVIDERS.find(owner.lower()):
         return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
-    tagged = _TAG.fullmatch(rest) is not None  # `llama3.2:3b` is a model of Ollama's, and no vendor's
+    tagged = (
+        _TAG.fullmatch(rest) is not None
+    )  # `llama3.2:3b` is a model of Ollama's, and no vendor's
     name = _model(provider_id) or _model(rest)
-    vendors = {known.split(":")[0] for known in PROVIDERS.names()} if (colon or not name) and not tagged else ()
+    vendors = (
+        {known.split(":")[0] for known in PROVIDERS.names()}
+        if (colon or not name) and not tagged
+        else ()
+    )
     meant = near(first, vendors)
     if meant and rest and split_id(f"{meant}:{rest}") is None:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
@@ -252,4 +351,6 @@ def _respelt(provider_id: str) -> str:
 def _model(name: str) -> str:
     """The id of a model by its bare name; empty where the name says nothing."""
     lower = name.lower()
-    return next((f"{it['served']}:{name}" for it in _UNKNOWN["models"] if re.match(it["begins"], lower)), "")
+    return next(
+        (f"{it['served']}:{name}" for it in _UNKNOWN["models"] if re.match(it["begins"], lower)), ""
+    )

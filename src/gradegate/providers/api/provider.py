@@ -29,8 +29,12 @@ class Provider:
     opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
-    uses: frozenset[Use] = frozenset()  # what of the environment questions carry, and as what; set by whoever binds it
-    fields: tuple[str, ...] = ("apiKey",)  # options that it sends as its credential alone; empty: it has no such field
+    uses: frozenset[Use] = (
+        frozenset()
+    )  # what of the environment questions carry, and as what; set by whoever binds it
+    fields: tuple[str, ...] = (
+        "apiKey",
+    )  # options that it sends as its credential alone; empty: it has no such field
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
     # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
     # is a variable of the environment that holds the rest of it.
@@ -40,19 +44,33 @@ class Provider:
     sees: bool = False  # takes images
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
-    templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
+    templates: tuple[
+        str, ...
+    ] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
     # "model": or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
     replies_from: str = "model"
-    options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
-    unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
-    values: Mapping[str, str] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
+    options: tuple[str, ...] | None = (
+        None  # the options that its `config` takes; None: not said, so not checked
+    )
+    unsupported: Mapping[
+        str, str
+    ] = {}  # options that promptfoo has here: the option, and what to do instead
+    values: Mapping[
+        str, str
+    ] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
     bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
-    notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
-    tools: Mapping[str, Any] | None = None  # the functions that it may call, as `toolcalls.declared`; set with the id
-    lacking: tuple[Mistake, ...] = ()  # why a target that is only named has none, where its config names some
+    notes: tuple[
+        Note, ...
+    ] = ()  # what the user should know of its options; set by whoever binds it
+    tools: Mapping[str, Any] | None = (
+        None  # the functions that it may call, as `toolcalls.declared`; set with the id
+    )
+    lacking: tuple[
+        Mistake, ...
+    ] = ()  # why a target that is only named has none, where its config names some
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property
@@ -142,7 +160,9 @@ class Setting(Struct, frozen=True):
 
     def keyless(self, why: str, cure: str, missing: str = "") -> ConfigError:
         """The mistake that it has no key, and why not, where there is more to say."""
-        return self.mistake(f"no key for `{self.spec.id}`" + (f": {why}" if why else ""), cure, missing)
+        return self.mistake(
+            f"no key for `{self.spec.id}`" + (f": {why}" if why else ""), cure, missing
+        )
 
     def key(self, name: str) -> str:
         """The value of a variable that fills its credential field; empty when it is not set."""
@@ -152,7 +172,16 @@ class Setting(Struct, frozen=True):
         return value
 
 
-_PLACE = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiHost", "apiBaseUrl", "apiVersion", "organization", "headers")
+_PLACE = (
+    "apiKey",
+    "apiKeyEnvar",
+    "apiKeyRequired",
+    "apiHost",
+    "apiBaseUrl",
+    "apiVersion",
+    "organization",
+    "headers",
+)
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
 Build = Callable[[Setting], Provider]
 PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
@@ -173,14 +202,24 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
     """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; one whose id names none stays as it is."""
     parts = split_id(spec.id)
-    if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
+    if (
+        parts is None
+        or parts[1].startswith("//")
+        or not getattr(PROVIDERS.find(parts[0]), "names_model", True)
+    ):
         return spec
     return replace(spec, id=f"{parts[0]}:{model}")
 
 
 def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
     """Another model of the same vendor, at the same place and with the same key."""
-    return replace(spec, id=other, label="", transform="", config={name: it for name, it in spec.config.items() if name in _PLACE})
+    return replace(
+        spec,
+        id=other,
+        label="",
+        transform="",
+        config={name: it for name, it in spec.config.items() if name in _PLACE},
+    )
 
 
 def secret(setting: Setting, *names: str) -> str | None:
@@ -195,8 +234,20 @@ def secret(setting: Setting, *names: str) -> str | None:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise setting.mistake(what, "name a variable with a key of the provider")
     if variable and not setting.env.key(str(variable)):
-        named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))  # else it may be the key itself, and is not repeated
-        what = f"names {variable}, which is not set" if named else "is not the name of a variable that is set"
-        cure = "set it, or correct the name" if named else "write a name such as OPENAI_API_KEY, never the key itself"
-        raise setting.mistake(f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else "")
+        named = re.fullmatch(
+            r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable)
+        )  # else it may be the key itself, and is not repeated
+        what = (
+            f"names {variable}, which is not set"
+            if named
+            else "is not the name of a variable that is set"
+        )
+        cure = (
+            "set it, or correct the name"
+            if named
+            else "write a name such as OPENAI_API_KEY, never the key itself"
+        )
+        raise setting.mistake(
+            f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else ""
+        )
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

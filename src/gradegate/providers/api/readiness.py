@@ -34,9 +34,17 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
             cure = f"write an address and seconds up to {MOST:.0f}, such as http://127.0.0.1:8000/health 60"
             # Without what may let somebody in: a user with a password, and a query.
             shown = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", line.strip()))
-            mistakes.append(Mistake(f"`{shown}` in `ready` is not an address with seconds", None, cure))
+            mistakes.append(
+                Mistake(f"`{shown}` in `ready` is not an address with seconds", None, cure)
+            )
         elif refused(host.name):
-            mistakes.append(Mistake(f"`{host.name}` in `ready` is never called", None, "write the address of your application"))
+            mistakes.append(
+                Mistake(
+                    f"`{host.name}` in `ready` is never called",
+                    None,
+                    "write the address of your application",
+                )
+            )
         elif nowhere:
             mistakes.append(Mistake(f"`ready`: {nowhere[0]}", None, nowhere[1]))
         else:
@@ -54,7 +62,9 @@ def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
         while True:
             left = deadline - time.monotonic()
             try:
-                answer = client.send("GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1))
+                answer = client.send(
+                    "GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1)
+                )
                 if answer.status < 500 or answer.status == NO_SUCH_METHOD:
                     break
                 said = f"it answered {answer.status}"

@@ -40,7 +40,10 @@ class _Path(Struct, frozen=True):
         try:
             return follow(strict(text), self.steps)
         except (ValueError, RecursionError) as e:
-            raise ProviderError(f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"{host} answered something that is not JSON: {excerpt(text, 80)!r}",
+                Trouble.MALFORMED,
+            ) from e
         except LookupError as e:
             what = f"`{self.written}` leads nowhere in the answer of {host}: {e.args[0]}"
             raise ProviderError(what, Trouble.MALFORMED) from e
@@ -57,7 +60,11 @@ class Extract(Struct, frozen=True):
         host = answer.host
         if self.output is None:  # the answer as it is; a JSON string without its quotes
             value = _parsed(text)
-            return (value, {}) if isinstance(value, str) else (text, {IS_DATA: True} if _is_true(value) else {})
+            return (
+                (value, {})
+                if isinstance(value, str)
+                else (text, {IS_DATA: True} if _is_true(value) else {})
+            )
         output = self.output.apply(text, host)
         metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
         return _shown(output, metadata, host)
@@ -71,17 +78,30 @@ class Computed(Struct, frozen=True):
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
         value = _parsed(text)
-        response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
+        response = {
+            "status": answer.status,
+            "headers": dict(answer.headers),
+            "data": text,
+            "cached": False,
+        }
         try:
-            made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
+            made = self.script.call(
+                value if _is_true(value) else None, text, {"response": response}
+            ).value
         except ScriptError as e:
-            raise ProviderError(f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED
+            ) from e
         if not isinstance(made, dict) or not ("output" in made or "error" in made):
             return _shown(made, {}, answer.host)
         if made.get("error"):
-            raise ProviderError(f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}")
+            raise ProviderError(
+                f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}"
+            )
         metadata = made.get("metadata")
-        return _shown(made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host)
+        return _shown(
+            made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host
+        )
 
 
 def _parsed(text: str) -> Any:
@@ -96,7 +116,10 @@ def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Ma
     if output is None:
         raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
     if isinstance(output, float) and not math.isfinite(output):
-        raise ProviderError(f"transformResponse gives no value for the answer of {host}: {output}", Trouble.MALFORMED)
+        raise ProviderError(
+            f"transformResponse gives no value for the answer of {host}: {output}",
+            Trouble.MALFORMED,
+        )
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):
         return output, metadata
@@ -106,7 +129,11 @@ def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Ma
 def error_in(text: str) -> Any:
     """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
     body = _parsed(text)
-    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS] if isinstance(body, dict) else ["no object"]
+    rest = (
+        [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
+        if isinstance(body, dict)
+        else ["no object"]
+    )
     if any(value and isinstance(value, str | list | dict) for value in rest):
         return None
     return body.get("error") or body.get("errors") or None
@@ -144,7 +171,9 @@ def parse(written: Any) -> Extract | Computed:
                 return Extract(_path(text))
             members = _members(text)
             output, metadata = members.pop("output", None), members.pop("metadata", {})
-            known = isinstance(metadata, dict) and all(isinstance(path, _Path) for path in metadata.values())
+            known = isinstance(metadata, dict) and all(
+                isinstance(path, _Path) for path in metadata.values()
+            )
             if not isinstance(output, _Path) or members or not known:
                 raise _NoPathError
             return Extract(output, metadata)
@@ -194,7 +223,11 @@ def _is_true(value: Any) -> bool:
     return bool(value) or isinstance(value, dict | list)
 
 
-JSON, FORM, TEXT = "application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-8"
+JSON, FORM, TEXT = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "text/plain; charset=utf-8",
+)
 _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
@@ -203,20 +236,31 @@ def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) ->
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
     if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
-        raise ValueError("a variable makes a step of the path `.` or `..`, which would be another path")
+        raise ValueError(
+            "a variable makes a step of the path `.` or `..`, which would be another path"
+        )
     if not query:
         return filled
-    return filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
+    return (
+        filled
+        + ("&" if "?" in filled else "?")
+        + urlencode({name: render(t, variables) for name, t in query.items()})
+    )
 
 
 def body(
-    template: Any, headers: Mapping[str, str], variables: Mapping[str, Any], whole: Mapping[str, Any] | None = None
+    template: Any,
+    headers: Mapping[str, str],
+    variables: Mapping[str, Any],
+    whole: Mapping[str, Any] | None = None,
 ) -> tuple[bytes | None, str]:
     """The body and its Content-Type, unless ``headers`` set one. Raises TemplateError and ValueError.
 
     ``whole``: what a transform made, which wins over the members that the template has, and is not filled in.
     """
-    declared = next((text for name, text in headers.items() if name.lower() == "content-type"), "").lower()
+    declared = next(
+        (text for name, text in headers.items() if name.lower() == "content-type"), ""
+    ).lower()
     if whole is not None:
         written = template if isinstance(template, Mapping) else {}
         return _encoded({**written, **whole}), "" if declared else JSON

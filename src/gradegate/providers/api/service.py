@@ -11,7 +11,14 @@ from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import JsonObject, members
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import ACCESS, PRICES, base_url, need_key, need_model, own_headers
+from gradegate.providers.api.json_http import (
+    ACCESS,
+    PRICES,
+    base_url,
+    need_key,
+    need_model,
+    own_headers,
+)
 from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.security.hosts import Vendor
@@ -47,7 +54,10 @@ class Service(Struct, frozen=True):
         elif kind in _EMBEDDING and (self.embeds or not self.chats):
             return CompatibleEmbeddings(replace(setting, model=model), self)
         elif kind in _EMBEDDING:
-            raise setting.mistake(f"{self.name} serves no embeddings", "name another vendor's, such as openai:embedding:MODEL")
+            raise setting.mistake(
+                f"{self.name} serves no embeddings",
+                "name another vendor's, such as openai:embedding:MODEL",
+            )
         return CompatibleChat(setting, self) if self.chats else CompatibleEmbeddings(setting, self)
 
     @property
@@ -59,7 +69,9 @@ class Service(Struct, frozen=True):
     def options(self) -> tuple[str, ...]:
         """The options that its ``config`` takes."""
         chat = (*SENT, *self.extra, *self.renamed, *CHAT) if self.chats else ()
-        dimensions = ("dimensions", "encoding_format", "user") if self.embeds or not self.chats else ()
+        dimensions = (
+            ("dimensions", "encoding_format", "user") if self.embeds or not self.chats else ()
+        )
         return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
 
     @property
@@ -72,9 +84,15 @@ class Service(Struct, frozen=True):
         """Where its keys may go: its own host, and the address that the environment gives."""
         place = urlsplit(self.base)
         own = place.scheme == "https" and "{" not in place.netloc
-        given = tuple(variable for option, variable in self.parts.items() if self.base.removeprefix("https://").startswith(f"{{{option}}}"))
+        given = tuple(
+            variable
+            for option, variable in self.parts.items()
+            if self.base.removeprefix("https://").startswith(f"{{{option}}}")
+        )
         ids = tuple(self.federation.ids.values()) if self.federation else ()
-        return Vendor(self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids)
+        return Vendor(
+            self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids
+        )
 
     def url(self, setting: Setting) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
@@ -91,9 +109,13 @@ class Service(Struct, frozen=True):
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise setting.mistake(what, f"set {variable}, or `{option}` in its config", variable)
+                raise setting.mistake(
+                    what, f"set {variable}, or `{option}` in its config", variable
+                )
             first = url.startswith(f"{{{option}}}")  # it is the address
-            url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
+            url = url.replace(
+                f"{{{option}}}", value.rstrip("/") if first else quote(value, safe="")
+            )
         return base_url(setting, url).removesuffix("/chat/completions")
 
     def headers(self, setting: Setting, url: str) -> Headers:
@@ -119,7 +141,9 @@ class CompatibleChat(ChatModel):
         url, config = service.url(setting), service.config(setting.spec.config)
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
-        super().__init__(setting, shape, f"{url}/chat/completions", service.headers(setting, url), model)
+        super().__init__(
+            setting, shape, f"{url}/chat/completions", service.headers(setting, url), model
+        )
         self._tells_cost = service.tells_cost
 
     @property
@@ -130,9 +154,18 @@ class CompatibleChat(ChatModel):
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(response, seconds)
         # US dollars that a response says it cost: a number, or one among its parts; nothing for what cannot be a cost.
-        cost: Any = members(response.get("usage")).get("cost") if self._tells_cost and "cost" not in self._config else None
+        cost: Any = (
+            members(response.get("usage")).get("cost")
+            if self._tells_cost and "cost" not in self._config
+            else None
+        )
         cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
-        fine = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+        fine = (
+            isinstance(cost, int | float)
+            and not isinstance(cost, bool)
+            and math.isfinite(cost)
+            and cost >= 0
+        )
         return replace(usage, cost=float(cost), unpriced=0) if fine else usage
 
 

@@ -17,14 +17,26 @@ def remembered(settings: Settings) -> Replies | None:
     """The cache, opened; None where none is asked for."""
     if not settings.cache:
         return None
-    folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))  # whose own links nobody has followed
+    folder = Path(
+        os.path.normpath(settings.cwd.resolve() / settings.cache)
+    )  # whose own links nobody has followed
     age = settings.max_age * DAY
-    objection = _objection(folder, settings.environment.workspace, certain=settings.environment.on_github)
+    objection = _objection(
+        folder, settings.environment.workspace, certain=settings.environment.on_github
+    )
     # What only whoever may ask the models of the workflow knows: no text of a config, and nothing that any of them may show.
     held = {name: value.strip() for name, value in settings.environ.items() if sounds_secret(name)}
-    held = {name: value for name, value in held.items() if not is_runners(name) and name not in settings.allowed_env}
-    seals = Seals({name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings))
-    return Replies(folder, settings.environment.is_trusted, seals, age, settings.cache_http, objection)
+    held = {
+        name: value
+        for name, value in held.items()
+        if not is_runners(name) and name not in settings.allowed_env
+    }
+    seals = Seals(
+        {name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings)
+    )
+    return Replies(
+        folder, settings.environment.is_trusted, seals, age, settings.cache_http, objection
+    )
 
 
 def check_secret(settings: Settings) -> None:
@@ -47,7 +59,11 @@ def _objection(folder: Path, workspace: str, *, certain: bool) -> str:
     root = repository_of(folder)
     commit = head_of(root) if root else ""
     if root is None or not commit:
-        return _UNREAD if certain and workspace and folder.is_relative_to(Path(workspace).resolve()) else ""
+        return (
+            _UNREAD
+            if certain and workspace and folder.is_relative_to(Path(workspace).resolve())
+            else ""
+        )
     try:
         files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
         if files.holds(folder.relative_to(root.resolve()).parts):

@@ -60,17 +60,27 @@ class Replies:
         self._stores: list[Store] = []
         if self.problem:
             return
-        from gradegate.providers.cache.store import Store  # SQLite takes megabytes, and few runs have a cache
+        from gradegate.providers.cache.store import (
+            Store,
+        )  # SQLite takes megabytes, and few runs have a cache
 
         names = ("trusted",) if self.trusted else ("trusted", "proposed")
-        self._stores += [Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1]) for name in names]
+        self._stores += [
+            Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1])
+            for name in names
+        ]
         self._stores[-1].forget(time.time() - self.max_age)
 
     def find(self, key: bytes, under: bytes) -> Stored | None:
         """The reply to a question, from whoever can have written one."""
         now = time.time()
-        stored = (store.find(key, under) for store in (self._stores[:1] if under == OPEN else self._stores))
-        found = next((it for it in stored if it is not None and -AHEAD <= now - it.at <= self.max_age), None)
+        stored = (
+            store.find(key, under)
+            for store in (self._stores[:1] if under == OPEN else self._stores)
+        )
+        found = next(
+            (it for it in stored if it is not None and -AHEAD <= now - it.at <= self.max_age), None
+        )
         with self._lock:
             self._looked_up += 1
             if found is not None:
@@ -100,15 +110,23 @@ class Replies:
     def problems(self) -> tuple[str, ...]:
         """Why which of its files was not used, or only read, and which replies were not believed or not kept."""
         problems = [it for it in (self.problem, *(store.problem for store in self._stores)) if it]
-        old = [_FILE.format(name, version) for name in ("trusted", "proposed") for version in range(1, SCHEMA)]
+        old = [
+            _FILE.format(name, version)
+            for name in ("trusted", "proposed")
+            for version in range(1, SCHEMA)
+        ]
         if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
-            problems.append(f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need")
+            problems.append(
+                f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
+            )
         if doubted := sum(store.doubted for store in self._stores):
             why = "written with another credential, or changed; where credentials change often, `cache-secret` keeps answers longer"
             problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
         if self._lost:
             why = "a later run could not tell who wrote them; with `cache-secret` it would not ask for them again"
-            problems.append(f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}")
+            problems.append(
+                f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
+            )
         return tuple(problems)
 
     def close(self) -> None:
@@ -149,7 +167,9 @@ class Occasion:
     def key(self, ask: Ask) -> tuple[bytes, bytes]:
         """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
         told, under = self.replies.seals.of(ask, self.role)
-        digest = hashlib.sha256(repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace"))
+        digest = hashlib.sha256(
+            repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace")
+        )
         digest.update(hashlib.sha256(ask.content or b"").digest())
         same = digest.digest()
         self.asked[same] += 1
@@ -159,7 +179,9 @@ class Occasion:
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
 _QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
-occasion = _OCCASION.get  # where questions of this thread are asked; None where no reply is looked up or kept
+occasion = (
+    _OCCASION.get
+)  # where questions of this thread are asked; None where no reply is looked up or kept
 current = _QUESTION.get  # the question that this thread is asking
 
 
@@ -202,7 +224,11 @@ class Question:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
         here = None if afresh else occasion()
-        self._occasion = here if here is not None and (provider.repeatable or here.replies.applications) else None
+        self._occasion = (
+            here
+            if here is not None and (provider.repeatable or here.replies.applications)
+            else None
+        )
         self._found = 0
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
         self._key = b"", OPEN
@@ -226,7 +252,9 @@ class Question:
         self._key = self._occasion.key(ask)
         stored = self._occasion.replies.find(*self._key)
         self._found += stored is not None
-        return stored and Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
+        return stored and Response(
+            200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds
+        )
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
@@ -265,7 +293,14 @@ class Question:
             kind, model = response.headers.get("content-type", ""), ""
             with suppress(ValueError, RecursionError):
                 model = named_model(json.loads(response.body))
-            stored = Stored(time.time(), model or self._provider.name, usage, kind, float(response.seconds), response.body)
+            stored = Stored(
+                time.time(),
+                model or self._provider.name,
+                usage,
+                kind,
+                float(response.seconds),
+                response.body,
+            )
             self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
         self._heard = []
 
@@ -273,7 +308,9 @@ class Question:
 def named_model(content: Any) -> str:
     """The model that a response names; an empty string where it names none."""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
-    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
+    return (
+        excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
+    )  # half a sign is no text
 
 
 def paid(usage: Usage) -> None:

@@ -13,7 +13,9 @@ from gradegate.http.exchange import Ask
 SCHEMA = 2  # grows when a key or a column changes its meaning; the names of the files hold it
 SALT = b"gradegate cache v2"
 VARIABLE = "GRADEGATE_CACHE_SECRET"
-SHORTEST = 20  # characters of a credential that a key follows from: a shorter one could be found by trying
+SHORTEST = (
+    20  # characters of a credential that a key follows from: a shorter one could be found by trying
+)
 SHORTEST_SECRET = 32  # of the workflow's own
 OPEN = b""  # the key of what anybody may have written: its HMAC tells damage alone
 _PASSING = "_ACCESS_TOKEN"  # a name that ends so holds a token that ends with the job, as Google's
@@ -31,8 +33,15 @@ class Stored(NamedTuple):
 
     def mac(self, key: bytes, under: bytes) -> bytes:
         """HMAC-SHA256 of the whole row: of the reply, and of the request and its place, which ``key`` is a digest of."""
-        row = {**self._asdict(), "body": b64encode(self.body).decode(), "key": key.hex(), "version": SCHEMA}
-        return hmac.digest(under, json.dumps(row, sort_keys=True, separators=(",", ":")).encode(), "sha256")
+        row = {
+            **self._asdict(),
+            "body": b64encode(self.body).decode(),
+            "key": key.hex(),
+            "version": SCHEMA,
+        }
+        return hmac.digest(
+            under, json.dumps(row, sort_keys=True, separators=(",", ":")).encode(), "sha256"
+        )
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,16 @@ class Seals:
         told, named = _told((ask.method, ask.url, *headers), tuple(self.credentials.items()))
         lasting = [self.credentials[name] for name in named if not name.endswith(_PASSING)]
         secret = self.secret or "\0".join(value for value in lasting if len(value) >= SHORTEST)
-        secret_bytes, info = (text.encode("utf-8", "backslashreplace") for text in (secret, f"{kind} {ask.host}"))
+        secret_bytes, info = (
+            text.encode("utf-8", "backslashreplace") for text in (secret, f"{kind} {ask.host}")
+        )
         return told, hkdf(secret_bytes, SALT, info) if secret else OPEN
 
 
 @lru_cache(1024)  # asked for each request, and mostly the same
-def _told(texts: tuple[str, ...], credentials: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _told(
+    texts: tuple[str, ...], credentials: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts with the names of credentials between signs that no request holds, and the names; of two in one the longer."""
     named = []
     for name, value in sorted(credentials, key=lambda pair: (-len(pair[1]), pair[0])):

@@ -23,7 +23,9 @@ _NEXT = f"SELECT key, {_COLUMNS} WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _AHEAD = 200  # replies that are read at once where questions come in the order of an earlier run
 _AHEAD_BYTES = 1024 * 1024  # of their bodies
 _BESIDE = ("-journal", "-shm", "-wal")  # files that SQLite makes of its name
-_LOOK = os.O_PATH if sys.platform == "linux" else os.O_RDONLY  # there one may go through what one may not list
+_LOOK = (
+    os.O_PATH if sys.platform == "linux" else os.O_RDONLY
+)  # there one may go through what one may not list
 _FOLDER = _LOOK | os.O_DIRECTORY | os.O_CLOEXEC
 _ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
 
@@ -80,11 +82,16 @@ class Store:
             if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
                 return None
             number, *row = found
-            follows, self._last = self._last < number <= self._last + _AHEAD, max(self._last, number)
+            follows, self._last = (
+                self._last < number <= self._last + _AHEAD,
+                max(self._last, number),
+            )
             if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
                 self._ahead = {}
             size = 0
-            for following, *later in self._reader.execute(_NEXT, (self._last, _AHEAD)) if follows else ():
+            for following, *later in (
+                self._reader.execute(_NEXT, (self._last, _AHEAD)) if follows else ()
+            ):
                 self._ahead[following] = tuple(later)
                 self._last += 1
                 size += len(later[-2]) if isinstance(later[-2], bytes | str) else 0
@@ -99,8 +106,12 @@ class Store:
                 return
             try:
                 row = (key, *stored, stored.mac(key, under))
-                self._writer.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-            except sqlite3.Error as e:  # a full disk, another process: what is there can still be read
+                self._writer.execute(
+                    "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+                )
+            except (
+                sqlite3.Error
+            ) as e:  # a full disk, another process: what is there can still be read
                 self._writer = None
                 self.problem = f"{self.path.name} cannot be written ({e})"
 
@@ -131,14 +142,20 @@ class Store:
         """Make the table in an empty file. Raises Unusable for a file that is another's."""
         if not _found(self.path, make=writable):
             return
-        if writable and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+        if writable and not (
+            os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        ):
             self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
             if _schema(self._writer) or _number(self._writer, "application_id"):
-                _check(self._writer)  # before anything is written to a file that may be somebody else's
+                _check(
+                    self._writer
+                )  # before anything is written to a file that may be somebody else's
             mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            self._writer.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
+            self._writer.execute(
+                "PRAGMA synchronous = NORMAL"
+            )  # what is committed outlives a killed process
             self._writer.execute("BEGIN IMMEDIATE")
             if not _schema(self._writer) and not _number(self._writer, "application_id"):
                 self._writer.execute(_TABLE)
@@ -147,7 +164,9 @@ class Store:
             self._writer.execute("COMMIT")
             beside = mode == "wal"  # whether one may read while another writes
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
-        self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)  # a row that is larger is none of ours
+        self._reader.setlimit(
+            sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY
+        )  # a row that is larger is none of ours
         self._reader.execute("PRAGMA query_only = ON")
         self._reader.execute(f"PRAGMA cache_size = {_ROOM}")
         _check(self._reader)
@@ -176,7 +195,9 @@ def _found(path: Path, *, make: bool) -> bool:
     try:
         if make:
             with suppress(FileExistsError):
-                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))  # which its owner alone may read
+                os.close(
+                    os.open(path.name, NEW, 0o600, dir_fd=folder)
+                )  # which its owner alone may read
                 _give(path.name, folder)
         modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
     finally:
@@ -203,19 +224,26 @@ def _mode(name: str, folder: int) -> int:
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fspath(path.absolute()))}?{mode}"
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+    )
 
 
 def _check(connection: sqlite3.Connection) -> None:
     """Raises Unusable for a file that is not ours to the letter."""
     connection.execute("PRAGMA trusted_schema = OFF")
-    known = _number(connection, "application_id") == APPLICATION and _number(connection, "user_version") == SCHEMA
+    known = (
+        _number(connection, "application_id") == APPLICATION
+        and _number(connection, "user_version") == SCHEMA
+    )
     if not known or _schema(connection) != [_TABLE]:
         raise Unusable("it is not a cache of gradegate, or one of another version")
 
 
 def _schema(connection: sqlite3.Connection) -> list[str]:
-    return [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+    return [
+        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    ]
 
 
 def _number(connection: sqlite3.Connection, name: str) -> int:

@@ -60,7 +60,9 @@ def texts(value: Any, what: str, origin: Origin) -> tuple[str, ...]:
     """A text, or a list of texts, the blank ones left out. Raises ConfigError."""
     items = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ConfigError.at(f"`{what}` is neither a text nor a list of texts", origin, "write a list of texts")
+        raise ConfigError.at(
+            f"`{what}` is neither a text nor a list of texts", origin, "write a list of texts"
+        )
     return tuple(item for item in items if item.strip())
 
 
@@ -77,7 +79,9 @@ def number(value: Any) -> float | None:
     return float(value) if ok else None
 
 
-def usage(tokens: Mapping[str, Any], cost: float | None = None, seconds: float | None = None) -> Usage:
+def usage(
+    tokens: Mapping[str, Any], cost: float | None = None, seconds: float | None = None
+) -> Usage:
     """What the answer took, by the names that vendors have for tokens; nothing where nothing is said."""
     read, written = first_number(tokens, _READ), first_number(tokens, _WRITTEN)
     if cost is None and seconds is None and read is None and written is None:
@@ -127,7 +131,9 @@ def tool_call(item: Any, origin: Origin) -> Mapping[str, Any]:
     if len(named) > 1:
         raise ConfigError.at("a tool call has two names", origin, _CALL)
     if not named.pop().strip().isprintable():
-        raise ConfigError.at("the name of a tool call contains an invisible character", origin, _CALL)
+        raise ConfigError.at(
+            "the name of a tool call contains an invisible character", origin, _CALL
+        )
     return call_of(item)
 
 
@@ -152,7 +158,11 @@ def called(call: Mapping[str, Any]) -> tuple[str, str]:
 def strange(value: Any) -> str:
     """What of a value no report could write, as a sentence; empty for nothing."""
     if isinstance(value, str):
-        return "" if encodable(value) == value else "a text contains half of a surrogate pair, which is not valid Unicode"
+        return (
+            ""
+            if encodable(value) == value
+            else "a text contains half of a surrogate pair, which is not valid Unicode"
+        )
     if isinstance(value, float):
         return "" if math.isfinite(value) else "a number is not finite (NaN, or too large)"
     if isinstance(value, Mapping):
@@ -185,7 +195,9 @@ _KEYS = {
 _TEXTS = ("text", "output_text", "input_text")
 _CALLED = ("tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call")
 _GAVE = ("tool_result", "tool-result", "function_call_output")
-_BESIDE_TEXT = frozenset("type text annotations citations cache_control logprobs id signature providerOptions providerMetadata".split())
+_BESIDE_TEXT = frozenset(
+    "type text annotations citations cache_control logprobs id signature providerOptions providerMetadata".split()
+)
 _UNREAD = frozenset(
     "thinking redacted_thinking reasoning image image_url input_image audio input_audio video video_url file input_file "
     "document search_result".split()
@@ -229,13 +241,18 @@ class _Said(Struct):
         for key, value in item.items():
             if key not in _KEYS[role] and value is not None:
                 close = suggest(key, _KEYS[role])
-                raise self._wrong(f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}")
+                raise self._wrong(
+                    f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}"
+                )
         parts = self._parts(item.get("content"))
         if parts.calls and role != "assistant":
             raise self._wrong(f"a tool call is in a message with the role `{role}`")
         if role in _TOOLS:
             if parts.texts or not parts.results:  # one result, unless its parts are some
-                self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
+                self._result(
+                    item.get("tool_call_id"),
+                    {"name": item.get("name"), "content": "".join(parts.texts)},
+                )
         elif role == "assistant":
             calls = [*(tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
             if item.get("function_call"):
@@ -256,7 +273,10 @@ class _Said(Struct):
         elif role == "user" and (parts.texts or not parts.results):
             self.turns.append(Turn("user", "".join(parts.texts)))
         for result in parts.results:
-            self._result(result.get("tool_use_id") or result.get("toolCallId") or result.get("call_id"), result)
+            self._result(
+                result.get("tool_use_id") or result.get("toolCallId") or result.get("call_id"),
+                result,
+            )
 
     # --- what a message is made of ----------------------------------------------------------------------------
 
@@ -277,7 +297,9 @@ class _Said(Struct):
             elif kind in _GAVE or kind.endswith("_tool_result"):
                 parts.results.append(about)
             elif kind not in _UNREAD:
-                what = f"a part of the type `{excerpt(kind, 60)}`" if kind else "a part without a type"
+                what = (
+                    f"a part of the type `{excerpt(kind, 60)}`" if kind else "a part without a type"
+                )
                 raise self._wrong(f"the content of a message has {what} that is not known")
         return parts
 
@@ -289,13 +311,17 @@ class _Said(Struct):
         known = self.by_id.get(str(identity or ""))
         named = self.names if not identity else self.bare if known is None else {known}
         if not named or (name and name not in named):
-            raise self._wrong("a message has the result of a tool, but no message before it has the call")
+            raise self._wrong(
+                "a message has the result of a tool, but no message before it has the call"
+            )
         last = self.turns[self.last]
         results = last.metadata.get(RESULTS)
         if results is None:
             results = []
             self.turns[self.last] = replace(last, metadata={**last.metadata, RESULTS: results})
-        given: Any = next((result[key] for key in ("content", "output", "result") if key in result), None)
+        given: Any = next(
+            (result[key] for key in ("content", "output", "result") if key in result), None
+        )
         results.append({"tool_call_id": str(identity or ""), "content": as_text(given) or ""})
 
     def _wrong(self, what: str, cure: str = _CURE) -> ConfigError:
@@ -320,7 +346,10 @@ def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     """Where the prompt begins, and where the answer to it does."""
     asked = [it for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
     # Texts are compared without blanks, which may be what parts are joined by.
-    own, others = ([(it.role, "".join(it.content.split())) for it in turns] for turns in (asked, said[: len(asked)]))
+    own, others = (
+        [(it.role, "".join(it.content.split())) for it in turns]
+        for turns in (asked, said[: len(asked)])
+    )
     if own and own == others:
         return 0, len(asked)
     first = next((number for number, turn in enumerate(said) if turn.role == "user"), -1)

@@ -72,10 +72,16 @@ def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
     inside = path.is_relative_to(settings.cwd.absolute())
     folder = searched(path)
     around = settings.cwd if inside else folder.parent
-    workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environment)
+    workspace = Workspace.around(
+        around / "answers", settings.cwd if inside else around, settings.environment
+    )
     try:
-        found = [path] if folder == path else workspace.glob(str(path), folder.parent, Origin(written))
-        return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}
+        found = (
+            [path] if folder == path else workspace.glob(str(path), folder.parent, Origin(written))
+        )
+        return {
+            workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found
+        }
     except ConfigError as e:
         cure = "name the file that the application's job wrote"
         raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
@@ -90,7 +96,13 @@ def _shape(file: File) -> Shape:
         origin = Origin(file.name, row.line)
         if len(names) > 1:
             what = f"the row has two shapes at once: {names[0]} and {names[1]}"
-            mistakes.append(Mistake(what, origin, "leave out the keys of one shape: they could contradict each other"))
+            mistakes.append(
+                Mistake(
+                    what,
+                    origin,
+                    "leave out the keys of one shape: they could contradict each other",
+                )
+            )
         elif names and found and names[0] != found:
             what = f"the row has the shape {names[0]}, and the ones before it have {found}"
             mistakes.append(Mistake(what, origin, "write a file for each shape"))
@@ -120,7 +132,11 @@ def _rows(raw: bytes, name: str) -> Rows:
         raise ConfigError.at(what, Origin(name), _FORM)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
-    odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
+    odd = [
+        Mistake(what, Origin(name, row.line), "write plain JSON")
+        for row in rows
+        if (what := strange(row))
+    ]
     if odd:
         raise ConfigError(*odd)
     return rows

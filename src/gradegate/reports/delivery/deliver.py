@@ -22,7 +22,9 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
         if report := report_of(path):
             reports[path] = report
         else:
-            cure = "end it with " + ", ".join(sorted({report.suffix for _, report in REPORTS if report.suffix}))
+            cure = "end it with " + ", ".join(
+                sorted({report.suffix for _, report in REPORTS if report.suffix})
+            )
             mistakes.append(Mistake(f"no report format has the suffix of `{path}`", None, cure))
     if mistakes:
         raise ConfigError(*mistakes)
@@ -32,9 +34,14 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
 def report_of(path: str) -> Report | None:
     """The report that is written to a path of that name: the longest suffix decides, None where no report has it."""
     name = path.rpartition("/")[2]
-    suffixes = [f".{name}"] if "." in name.strip(".") else []  # `agent.md` ends with `.agent.md`, too, without a dot before
+    suffixes = (
+        [f".{name}"] if "." in name.strip(".") else []
+    )  # `agent.md` ends with `.agent.md`, too, without a dot before
     suffixes += [name[position:] for position, character in enumerate(name) if character == "."]
-    return next((it for suffix in suffixes for it in REPORTS.mentioning(suffix) if it.suffix == suffix), None)
+    return next(
+        (it for suffix in suffixes for it in REPORTS.mentioning(suffix) if it.suffix == suffix),
+        None,
+    )
 
 
 def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
@@ -44,12 +51,22 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     return _hidden(report.render(decision, links), hide)
 
 
-def write(reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
+def write(
+    reports: Mapping[str, Report],
+    places: Mapping[str, Place],
+    decision: Decision,
+    links: Links,
+    hide: Hide,
+) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
-    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide)
+    return write_documents(
+        {path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide
+    )
 
 
-def write_documents(documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide) -> dict[str, str]:
+def write_documents(
+    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
+) -> dict[str, str]:
     """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
     for path, rendered in documents.items():
@@ -79,7 +96,9 @@ def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[
             mistakes.append(place)
         elif (other := taken.setdefault(_folded(place.path), place.path)) != place.path:
             what = f"the output `{written}` and `{other.name}` differ only in upper and lower case"
-            mistakes.append(Mistake(what, None, "give them other names: some systems treat them as one file"))
+            mistakes.append(
+                Mistake(what, None, "give them other names: some systems treat them as one file")
+            )
         else:
             found[written] = place
     if mistakes:
@@ -93,7 +112,12 @@ def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None
     over = [written for written, place in outputs.items() if _folded(place.path) in read]
     if over:
         cure = "write the report to another file"
-        raise ConfigError(*(Mistake(f"the output `{written}` is a file that this run reads", None, cure) for written in over))
+        raise ConfigError(
+            *(
+                Mistake(f"the output `{written}` is a file that this run reads", None, cure)
+                for written in over
+            )
+        )
 
 
 def _folded(path: Path) -> str:
@@ -103,7 +127,9 @@ def _folded(path: Path) -> str:
 
 def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:
     if "\0" in written:
-        return Mistake(f"the output {written!r} contains a NUL character", None, "write a plain path")
+        return Mistake(
+            f"the output {written!r} contains a NUL character", None, "write a plain path"
+        )
     # `..` goes by the words alone: what a link on the way would make of it is not asked.
     path = Path(os.path.abspath(cwd / written))  # noqa: PTH100
     inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)
@@ -114,7 +140,9 @@ def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mist
             what = f"the folder of the output `{written}` does not exist"
             return Mistake(what, None, f"create it, or {_ELSEWHERE}, where folders are created")
         return Place(path.parent.resolve(), (path.name,))
-    place = Place(root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced)
+    place = Place(
+        root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced
+    )
     if ".git" in map(str.casefold, place.parts):
         return Mistake(f"the output `{written}` is inside `.git`", None, _ELSEWHERE)
     return place

@@ -8,14 +8,35 @@ from gradegate.core.conversation import Turn
 from gradegate.core.options import worded
 from gradegate.core.suite import Note, Policy, Rule
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.results.accounts import AskedModel, BaselineReport, DerivedMetric, GateChange, GateChanges, KeyUse, Made
+from gradegate.results.accounts import (
+    AskedModel,
+    BaselineReport,
+    DerivedMetric,
+    GateChange,
+    GateChanges,
+    KeyUse,
+    Made,
+)
 from gradegate.results.grades import Asserted, Grade, Row, RunResult, Vote
 from gradegate.security.redaction import Hide, unchanged
 from gradegate.structs import names, replace
 
 T = TypeVar("T")
 # Values that hold text from models, providers, the config or the environment.
-_OF_RUN = (RunResult, Row, Grade, Vote, Asserted, AskedModel, KeyUse, Made, BaselineReport, DerivedMetric, Note, Turn)
+_OF_RUN = (
+    RunResult,
+    Row,
+    Grade,
+    Vote,
+    Asserted,
+    AskedModel,
+    KeyUse,
+    Made,
+    BaselineReport,
+    DerivedMetric,
+    Note,
+    Turn,
+)
 _OPEN = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _GRADED = frozenset({"prompt", "output", "turns", "metadata"})  # of a row: what its graders saw
 

@@ -74,14 +74,25 @@ class Links(Struct, frozen=True):
     @property
     def kept(self) -> dict[str, str]:
         """What results.json keeps of them, so that a page made of it later can lead there."""
-        known = {"server": self.server, "repository": self.repository, "commit": self.commit, "run": self.run}
-        return {name: encodable(text) for name, text in known.items() if text} if self.repository else {}
+        known = {
+            "server": self.server,
+            "repository": self.repository,
+            "commit": self.commit,
+            "run": self.run,
+        }
+        return (
+            {name: encodable(text) for name, text in known.items() if text}
+            if self.repository
+            else {}
+        )
 
     def line(self, file: str, line: int) -> str:
         """Address of a line at the commit, or an empty string."""
         if not (self.server and self.repository and self.commit and file):
             return ""
-        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
+        place = (
+            f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
+        )
         return place + (f"#L{line}" if line else "")
 
 

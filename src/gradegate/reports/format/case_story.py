@@ -9,7 +9,19 @@ from gradegate.reports.format.escape import clip, one_line, outline, spread, vis
 from gradegate.reports.format.markdown_case import command
 from gradegate.reports.view.case import CaseView, Piece, Told, took, view
 from gradegate.reports.view.findings import Effect, doubted, finding
-from gradegate.reports.view.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
+from gradegate.reports.view.wording import (
+    OUTCOMES,
+    called,
+    name,
+    place,
+    remarks,
+    said,
+    scored,
+    spot,
+    titled,
+    verdict,
+    weight,
+)
 from gradegate.results.grades import Decision, Row, takes
 from gradegate.security.redaction import excerpt
 
@@ -39,20 +51,37 @@ def lookup(rows: Sequence[Row], wanted: str) -> list[int]:
     number = _NUMBER.fullmatch(text)
     if not whole and number and 1 <= int(number[1]) <= len(rows):
         return [int(number[1]) - 1]
-    by_id = [place for place, row in enumerate(rows) if _ID.fullmatch(text) and row.key.hex().startswith(text)]
+    by_id = [
+        place
+        for place, row in enumerate(rows)
+        if _ID.fullmatch(text) and row.key.hex().startswith(text)
+    ]
     return whole or by_id or [place for place, called in enumerate(names) if text in called]
 
 
 def nearest(rows: Sequence[Row], wanted: str) -> list[str]:
     """The names that are most like what was written."""
-    folded = {called.casefold(): called for called in dict.fromkeys(name(row) for row in rows[:_SOUGHT])}
-    return [folded[called] for called in get_close_matches(excerpt(wanted.strip().casefold(), 200), folded, _CLOSE, 0.4)]
+    folded = {
+        called.casefold(): called for called in dict.fromkeys(name(row) for row in rows[:_SOUGHT])
+    }
+    return [
+        folded[called]
+        for called in get_close_matches(
+            excerpt(wanted.strip().casefold(), 200), folded, _CLOSE, 0.4
+        )
+    ]
 
 
 def summary(decision: Decision, at: int) -> str:
     """A line of a list: ``#7  failed  Refund after 30 days  openai:chat:gpt-5``."""
     row = decision.run.rows[at]
-    told = (f"#{at + 1}", OUTCOMES[row.outcome], name(row), one_line(row.provider, 60), one_line(row.prompt_label, 60))
+    told = (
+        f"#{at + 1}",
+        OUTCOMES[row.outcome],
+        name(row),
+        one_line(row.provider, 60),
+        one_line(row.prompt_label, 60),
+    )
     return "  ".join(filter(None, told))
 
 
@@ -61,7 +90,9 @@ def story(decision: Decision, at: int) -> str:
     row = decision.run.rows[at]
     found = finding(row, at in decision.blocking, doubted(decision))
     it = view(at + 1, found)
-    about = (f"#{it.number} {name(row)}: {', '.join(filter(None, (OUTCOMES[row.outcome], it.about)))}",)
+    about = (
+        f"#{it.number} {name(row)}: {', '.join(filter(None, (OUTCOMES[row.outcome], it.about)))}",
+    )
     told = (one_line(row.provider, 100), one_line(row.prompt_label, 100), place(row.origin))
     parts = [*about, "  " + ", ".join(filter(None, told))]
     parts += [f"  id {row.key.hex()[:16]}"] if row.key else []
@@ -76,7 +107,9 @@ def _exchange(it: CaseView) -> Iterator[str]:
     if it.turns and not it.row.error:
         for spoken in it.turns:
             mark = f"  <-- fails {', '.join(spoken.blamed)}" if spoken.blamed else ""
-            yield from _fact(f"{spoken.number} {one_line(spoken.turn.role, 40)}{mark}", spoken.turn.content)
+            yield from _fact(
+                f"{spoken.number} {one_line(spoken.turn.role, 40)}{mark}", spoken.turn.content
+            )
             for document in spoken.turn.retrieval_context:
                 yield from _indented(_fact("document", document))
         return
@@ -89,7 +122,11 @@ def _exchange(it: CaseView) -> Iterator[str]:
 
 def _assertion(row: Row, told: Told) -> Iterator[str]:
     grade = told.grade
-    about = (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place(spot(row, grade)))
+    about = (
+        f"{called(grade.assertion, grade.metric)} {said(grade)}",
+        scored(grade),
+        place(spot(row, grade)),
+    )
     yield ", ".join(filter(None, about))
     yield from _indented(_fact("why", grade.reason))
     if told.difference:
@@ -100,9 +137,16 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
     for number, vote in enumerate(grade.votes, 1):
         score = "" if vote.score is None else f", score {vote.score:.4g}"
         asked = f" ({one_line(vote.model, 80)})" if vote.model else ""
-        yield from _indented(_fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}{asked}: {vote.reason}"))
+        yield from _indented(
+            _fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}{asked}: {vote.reason}")
+        )
     for claim in told.claims:
-        yield from _indented(_fact(f"claim {claim.holds.value}{f' (turn {claim.turn})' if claim.turn else ''}", claim.text))
+        yield from _indented(
+            _fact(
+                f"claim {claim.holds.value}{f' (turn {claim.turn})' if claim.turn else ''}",
+                claim.text,
+            )
+        )
         for label, text in (("because", claim.reason), ("nearest in the sources", claim.near)):
             yield from _indented(_indented(_fact(label, text)))
     if grade.evidence and not told.claims:

@@ -38,13 +38,23 @@ _MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a li
 def filled(template: str, **values: Any) -> Iterator[str]:
     """A template of our own in parts, with our style and script; every value is escaped."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_file),
     )
     environment.filters |= {
         "shown": lambda it: visible(clip("" if it is None else str(it), _TEXT)),
         "line": lambda it, *limit: one_line(str(it), *(limit or (_LINE,))),
     }
-    environment.filters |= {"many": many, "spent": spent, "figure": figure, "spread": spread, "outline": outline}
+    environment.filters |= {
+        "many": many,
+        "spent": spent,
+        "figure": figure,
+        "spread": spread,
+        "outline": outline,
+    }
     for name, file in (("style", "report.css"), ("script", "report.js")):
         text = _file(file)
         values[name] = Markup(text)  # noqa: S704 - our own file
@@ -88,12 +98,21 @@ class Spread(Struct, frozen=True):
         if not self.bins or len(self.thresholds) > _THRESHOLDS:
             return ()
         low, high = self.bins[0].low, self.bins[-1].high
-        return tuple((limit - low) / (high - low) for limit in self.thresholds if low <= limit <= high)
+        return tuple(
+            (limit - low) / (high - low) for limit in self.thresholds if low <= limit <= high
+        )
 
     @property
     def said(self) -> str:
         """The bins in words, for those who do not see them."""
-        sizes = [(each.passed + each.failed, figure(each.low * self.scale), figure(each.high * self.scale)) for each in self.bins]
+        sizes = [
+            (
+                each.passed + each.failed,
+                figure(each.low * self.scale),
+                figure(each.high * self.scale),
+            )
+            for each in self.bins
+        ]
         parts = [f"{size:,} from {low} to {high}" for size, low, high in sizes if size]
         limits = ", ".join(figure(limit * self.scale) for limit in self.thresholds[:_THRESHOLDS])
         graded = many(sum(size for size, _, _ in sizes), "score")
@@ -117,7 +136,11 @@ def _metric(grade: Grade) -> str:
 
 def _spread(name: str, grades: Sequence[Grade]) -> Spread:
     outcomes = [grade.outcome for grade in grades]
-    scored = [(grade.score, grade.outcome) for grade in grades if grade.score is not None and _usual(grade.score)]
+    scored = [
+        (grade.score, grade.outcome)
+        for grade in grades
+        if grade.score is not None and _usual(grade.score)
+    ]
     limits = {grade.threshold for grade in grades if grade.threshold is not None and not grade.most}
     return Spread(
         name,
@@ -144,7 +167,9 @@ def _bins(scored: Sequence[tuple[float, Outcome]]) -> tuple[Bin, ...]:
     for score, outcome in scored:
         place = min(BINS - 1, int((score - low) / (high - low) * BINS))
         (failed if outcome is Outcome.FAIL else passed)[place] += 1
-    return tuple(Bin(*edge, *counts) for edge, *counts in zip(pairwise(edges), passed, failed, strict=True))
+    return tuple(
+        Bin(*edge, *counts) for edge, *counts in zip(pairwise(edges), passed, failed, strict=True)
+    )
 
 
 # --- charts -----------------------------------------------------------------------------------------------------
@@ -178,7 +203,15 @@ def histogram(spread: Spread) -> Chart:
             if count:
                 height = max(_LEAST, (HEIGHT - 4) * count / top)
                 foot -= height
-                boxes.append(Box(kind, round(place * step + 1, 1), round(foot, 1), round(step - 2, 1), round(height, 1)))
+                boxes.append(
+                    Box(
+                        kind,
+                        round(place * step + 1, 1),
+                        round(foot, 1),
+                        round(step - 2, 1),
+                        round(height, 1),
+                    )
+                )
     return Chart(tuple(boxes), tuple(round(mark * WIDTH, 1) for mark in spread.marks))
 
 
@@ -188,7 +221,11 @@ def shares(result: RuleResult) -> Chart:
     Empty for a rule that asks for none: beside a mean score, passes say nothing.
     """
     least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
-    counts = (("pass", result.passed), ("fail", result.failed), ("error", result.errored)) if least is not None else ()
+    counts = (
+        (("pass", result.passed), ("fail", result.failed), ("error", result.errored))
+        if least is not None
+        else ()
+    )
     whole, x, boxes = sum(count for _, count in counts), 0.0, []
     for kind, count in counts:
         if count:
@@ -222,24 +259,58 @@ class Choices(Struct, frozen=True):
     @property
     def lists(self) -> list[Choice]:
         """Those that are worth choosing by: of one alone there is no choice."""
-        kinds = [Choice("rule", "Rule", tuple(titled(result.rule, self.several) for result in self.rules))]
-        for name, numbered in (("metric", self.metrics), ("provider", self.providers), ("prompt", self.prompts)):
-            kinds.append(Choice(name, name.capitalize(), tuple(one_line(option, 80) or "(none)" for option in numbered)))
+        kinds = [
+            Choice(
+                "rule", "Rule", tuple(titled(result.rule, self.several) for result in self.rules)
+            )
+        ]
+        for name, numbered in (
+            ("metric", self.metrics),
+            ("provider", self.providers),
+            ("prompt", self.prompts),
+        ):
+            kinds.append(
+                Choice(
+                    name,
+                    name.capitalize(),
+                    tuple(one_line(option, 80) or "(none)" for option in numbered),
+                )
+            )
         return [choice for choice in kinds if len(choice.options) > 1]
 
     def of(self, row: Row) -> dict[str, str]:
         """The numbers of one case by the name of their kind, with spaces between."""
         numbers = {
-            "rule": [n for n, it in enumerate(self.rules) if any(takes(it.rule, row, grade) for grade in row.grades)],
+            "rule": [
+                n
+                for n, it in enumerate(self.rules)
+                if any(takes(it.rule, row, grade) for grade in row.grades)
+            ],
             "metric": dict.fromkeys(self.metrics.get(_metric(grade)) for grade in row.grades),
             "provider": [self.providers.get(row.provider)],
             "prompt": [self.prompts.get(row.prompt_label)],
         }
-        return {kind: " ".join(str(number) for number in found if number is not None) for kind, found in numbers.items()}
+        return {
+            kind: " ".join(str(number) for number in found if number is not None)
+            for kind, found in numbers.items()
+        }
 
 
 def choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
     """Those of a run."""
-    names = ((_metric(grade) for row in rows for grade in row.grades), (row.provider for row in rows), (row.prompt_label for row in rows))
-    metrics, providers, prompts = ({name: number for number, name in enumerate([*dict.fromkeys(kind)][:_MOST])} for kind in names)
-    return Choices(tuple(rules[:_MOST]), metrics, providers, prompts, len({result.rule.suite for result in rules}) > 1)
+    names = (
+        (_metric(grade) for row in rows for grade in row.grades),
+        (row.provider for row in rows),
+        (row.prompt_label for row in rows),
+    )
+    metrics, providers, prompts = (
+        {name: number for number, name in enumerate([*dict.fromkeys(kind)][:_MOST])}
+        for kind in names
+    )
+    return Choices(
+        tuple(rules[:_MOST]),
+        metrics,
+        providers,
+        prompts,
+        len({result.rule.suite for result in rules}) > 1,
+    )

@@ -61,7 +61,9 @@ class View(Struct, frozen=True):
     more: str = "-v shows all of them, and -o results.json keeps them"
 
 
-LOG = View(evidence=1000, more="results.json has all of them")  # where nobody can ask for more afterwards
+LOG = View(
+    evidence=1000, more="results.json has all of them"
+)  # where nobody can ask for more afterwards
 WHOLE = View(evidence=sys.maxsize, text=sys.maxsize, passed=True)
 QUIET = View(quiet=True)
 
@@ -91,14 +93,21 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
         # What graders in ``verbose_mode`` did, step by step.
         for row in run.rows:
             for grade in row.grades:
-                if isinstance(steps := grade.evidence.get("steps"), list) and all(isinstance(step, str) for step in steps):
+                if isinstance(steps := grade.evidence.get("steps"), list) and all(
+                    isinstance(step, str) for step in steps
+                ):
                     yield Line(f"STEPS  {wording.name(row)}  {one_line(grade.assertion.type, 80)}")
                     yield from (Line(f"  {visible(step)}") for step in steps)
         effects = sort(decision)
-        findings = {effect: found if view.passed else merged(found) for effect, found in effects.items()}
+        findings = {
+            effect: found if view.passed else merged(found) for effect, found in effects.items()
+        }
         if view.passed:
             passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
-            yield from (Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper()) for row in passed)
+            yield from (
+                Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper())
+                for row in passed
+            )
         yield from _list(findings, view)
         for effect, found in findings.items():
             title, tone = _headed(effect)
@@ -112,13 +121,19 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
 
 def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Line]:
     """The verdict in one line: what blocks, why, and the report to open, as far as there is room for each; a longer reason before it."""
-    head, short, why = wording.headline(decision), wording.in_short(decision), one_line(decision.reason, _TEXT).rstrip(".")
+    head, short, why = (
+        wording.headline(decision),
+        wording.in_short(decision),
+        one_line(decision.reason, _TEXT).rstrip("."),
+    )
     if short and decision.outcome is GateOutcome.PASS:
         short, why = (short, "") if decision.cases.passed == decision.cases.planned else ("", why)
     short = "" if short.removesuffix("ed") in why else short
     path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
     most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
-    fits = path and max(len(short), _LEAST) + len(path) <= most - len("; see ")  # a path that is cut leads nowhere
+    fits = path and max(len(short), _LEAST) + len(path) <= most - len(
+        "; see "
+    )  # a path that is cut leads nowhere
     report = f"; see {path}" if fits else ""
     room = most - len(report)
     alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
@@ -128,7 +143,9 @@ def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Li
         yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
     if why not in said and not view.quiet:
         yield Line(f"why: {why}")
-    tone = {GateOutcome.PASS: Tone.GOOD, GateOutcome.BLOCKED: Tone.BAD}.get(decision.outcome, Tone.UNSURE)
+    tone = {GateOutcome.PASS: Tone.GOOD, GateOutcome.BLOCKED: Tone.BAD}.get(
+        decision.outcome, Tone.UNSURE
+    )
     yield Line(f": {said}{one_line(report)}", tone, head)
 
 
@@ -136,7 +153,9 @@ def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Li
 
 
 def _headed(effect: Effect) -> tuple[str, Tone]:
-    return wording.EFFECTS[effect].words.upper(), Tone.BAD if effect is Effect.BLOCKS else Tone.UNSURE
+    return wording.EFFECTS[
+        effect
+    ].words.upper(), Tone.BAD if effect is Effect.BLOCKS else Tone.UNSURE
 
 
 def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[Line]:
@@ -146,7 +165,9 @@ def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[
     for effect, found in findings.items():
         title, tone = _headed(effect)
         if found:
-            yield Line(f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title)
+            yield Line(
+                f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title
+            )
             yield from (Line(_listed(finding, view)) for finding in found[: LOG.evidence])
             if len(found) > LOG.evidence:
                 yield Line(f"  {many(len(found) - LOG.evidence, 'more case')} in results.json")
@@ -158,7 +179,11 @@ def _listed(finding: Finding, view: View) -> str:
     kind, reason = why(finding, _WHY)
     alike = f" and {many(len(finding.alike), 'further case')}" if finding.alike else ""
     where = wording.place(wording.spot(row, grades[0]) if grades else row.origin)
-    parts = (f"  {one_line(wording.name(row), 40)}{alike}", where, f"{kind}: {reason}" if kind else reason)
+    parts = (
+        f"  {one_line(wording.name(row), 40)}{alike}",
+        where,
+        f"{kind}: {reason}" if kind else reason,
+    )
     # The text in so many columns of a terminal, on which some signs take two.
     text = " · ".join(filter(None, parts))
     if not view.columns:
@@ -180,8 +205,17 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
             names = "" if others else f" {_names(finding.alike, _ALIKE)}"
             yield Line(f"  the same in {many(len(finding.alike), 'further case')}:{names}")
             cases = (it for it in finding.alike[:_ALIKE] if others)
-            yield from (Line(f"    {one_line(wording.name(it), 60)} got: {one_line(it.output or '', 100) or '(nothing)'}") for it in cases)
-            yield from [Line(f"    and {len(finding.alike) - _ALIKE:,} more")] if others and len(finding.alike) > _ALIKE else []
+            yield from (
+                Line(
+                    f"    {one_line(wording.name(it), 60)} got: {one_line(it.output or '', 100) or '(nothing)'}"
+                )
+                for it in cases
+            )
+            yield from (
+                [Line(f"    and {len(finding.alike) - _ALIKE:,} more")]
+                if others and len(finding.alike) > _ALIKE
+                else []
+            )
         yield Line("")
     if len(findings) > view.evidence:
         left = sum(1 + len(finding.alike) for finding in findings[view.evidence :])
@@ -191,7 +225,9 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
 def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
     """The names of the first cases. One that several have, of other models, prompts or repeats, stands once with their number."""
     found = list(Counter(one_line(wording.name(row), limit) for row in rows).items())
-    names = ", ".join(text if count == 1 else f"{text} ({count:,} cases)" for text, count in found[:most])
+    names = ", ".join(
+        text if count == 1 else f"{text} ({count:,} cases)" for text, count in found[:most]
+    )
     left = sum(count for _, count in found[most:])
     return names + (f" and {left:,} more" if left else "")
 
@@ -207,11 +243,17 @@ def _about(decision: Decision) -> Iterator[Line]:
     if len(run.derived) > _MOST_METRICS:
         yield Line(f"{many(len(run.derived) - _MOST_METRICS, 'more metric')} in results.json")
     for note in wording.notes(decision):
-        yield Line(f"note: {': '.join(filter(None, (wording.place(note.origin), one_line(note.text, _TEXT))))}")
+        yield Line(
+            f"note: {': '.join(filter(None, (wording.place(note.origin), one_line(note.text, _TEXT))))}"
+        )
     yield from (Line(line, Tone.UNSURE) for line in flaky(run.rows)[:_NAMES])
     if run.models:
-        yield Line(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT)
-    yield from (Line(one_line(model.chosen, 200), Tone.FAINT) for model in run.models if model.chosen)
+        yield Line(
+            f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT
+        )
+    yield from (
+        Line(one_line(model.chosen, 200), Tone.FAINT) for model in run.models if model.chosen
+    )
     yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
     target, grader = took(run)
     yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)
@@ -220,10 +262,18 @@ def _about(decision: Decision) -> Iterator[Line]:
         text = ": ".join(filter(None, (wording.place(change.origin), one_line(change.text, _TEXT))))
         yield Line(f"  {text}", Tone.UNSURE, f"GATE {change.kind.value.upper()}")
     if len(decision.changes.found) > _MOST_CHANGES:
-        yield Line(f"  {len(decision.changes.found) - _MOST_CHANGES:,} more in results.json", Tone.UNSURE, "GATE")
+        yield Line(
+            f"  {len(decision.changes.found) - _MOST_CHANGES:,} more in results.json",
+            Tone.UNSURE,
+            "GATE",
+        )
     if decision.changes.found:
         yield Line(f"{wording.changed(decision.changes)}. {wording.cure(decision.changes)}".strip())
-    for said in (wording.no_model(run.models), wording.recorded(run.made), wording.compared(run.baseline)):
+    for said in (
+        wording.no_model(run.models),
+        wording.recorded(run.made),
+        wording.compared(run.baseline),
+    ):
         yield from [Line(f"{said}.")] if said else []
     if run.interrupted:
         yield Line(f": {one_line(run.interrupted, _TEXT)}", Tone.UNSURE, "The run stopped early")
@@ -232,7 +282,9 @@ def _about(decision: Decision) -> Iterator[Line]:
     for result in sorted(decision.rules, key=_gravity):
         head = f"rule {wording.titled(result.rule, several)} ({wording.weight(result.rule)}): {wording.verdict(result)}"
         tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
-        yield Line(f"; {wording.measured(result)}; required: {wording.required(result)}", tone, head)
+        yield Line(
+            f"; {wording.measured(result)}; required: {wording.required(result)}", tone, head
+        )
 
 
 def _gravity(result: RuleResult) -> int:

@@ -47,7 +47,13 @@ def _escaped(match: re.Match[str]) -> str:
     if not match[1]:
         return match[0]
     code = ord(match[1])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 # --- text that the runner must not take for a command ----------------------------------------------------------
@@ -66,7 +72,9 @@ def command(kind: str, message: str, **properties: str | int | None) -> str:
     Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
     """
     written = {
-        name: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for name, value in properties.items() if value not in (None, "")
+        name: _data(str(value)).replace(":", "%3A").replace(",", "%2C")
+        for name, value in properties.items()
+        if value not in (None, "")
     }
     pairs = ",".join(f"{name}={value}" for name, value in written.items())
     return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
@@ -88,13 +96,19 @@ def shown(value: Any, indent: int | None = None) -> str:
     """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    )
 
 
 def spread(values: Mapping[str, Any]) -> str:
     """A mapping as text, one entry below the other; texts keep their lines."""
     texts = {str(key): shown(value, indent=2) for key, value in values.items()}
-    return "\n".join(f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items())
+    return "\n".join(
+        f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items()
+    )
 
 
 def outline(value: Any) -> str:
@@ -105,14 +119,24 @@ def outline(value: Any) -> str:
 def _outlined(value: Any) -> Iterator[str]:
     pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
     for key, item in pairs:
-        words = [word if isinstance(word, str) else "-" for word in item] if isinstance(item, list) else ["-"]
+        words = (
+            [word if isinstance(word, str) else "-" for word in item]
+            if isinstance(item, list)
+            else ["-"]
+        )
         # A list of a few words, such as votes, reads best on one line; the arguments of a call stay JSON.
         short = len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
         nested = isinstance(item, dict | list) and bool(item) and key != "arguments" and not short
         if nested:
             lines = list(_outlined(item))
         else:
-            lines = ("none" if item in ([], {}, None) else ", ".join(item) if isinstance(item, list) else shown(item)).split("\n")
+            lines = (
+                "none"
+                if item in ([], {}, None)
+                else ", ".join(item)
+                if isinstance(item, list)
+                else shown(item)
+            ).split("\n")
         label = key if key == "-" else f"{key}:"
         # An item of a list starts on the line of its dash; what is short is beside its key.
         beside = key == "-" or (len(lines) == 1 and not nested)

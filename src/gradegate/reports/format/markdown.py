@@ -10,15 +10,21 @@ _URL = 2000  # characters; a longer address is not linked
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
 # What means something anywhere, at the start of a line, and in an address that GitHub would link.
-_PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
+_PUNCTUATION = re.compile(
+    r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE
+)
 _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 # What GitHub links by itself in a conversation: GH-12, an advisory, a prefix that the repository has chosen (ABC-12), the
 # hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
 _REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
 _HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
-_NAMES = re.compile(r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)")  # what may stand as code, and does nothing there
-_LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
+_NAMES = re.compile(
+    r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)"
+)  # what may stand as code, and does nothing there
+_LONG_FENCE = re.compile(
+    r"`{200}(?=`)"
+)  # GitHub's renderer counts to 255, so that 300 do not outdo 299
 _GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 
 
@@ -35,7 +41,9 @@ def sentence(text: str, limit: int = 200) -> str:
 
 def _plain(text: str) -> str:
     line = _SHORTCODE.sub(f":{BREAK}", text)
-    line = _HASH.sub(lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line))
+    line = _HASH.sub(
+        lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line)
+    )
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
     return _NUMBERED.sub(r"\1\\", line)

@@ -19,7 +19,17 @@ from gradegate.reports.format.escape import clip, fact, one_line, outline, sprea
 from gradegate.reports.format.markdown import code, details, fence, fit, inline, link
 from gradegate.reports.view.failing import beside, effect, exchange, why
 from gradegate.reports.view.findings import Effect, Finding, sort
-from gradegate.reports.view.wording import EFFECTS, called, expected, name, place, remarks, said, scored, spot
+from gradegate.reports.view.wording import (
+    EFFECTS,
+    called,
+    expected,
+    name,
+    place,
+    remarks,
+    said,
+    scored,
+    spot,
+)
 from gradegate.results.accounts import Made
 from gradegate.results.grades import Decision, Outcome, Row
 from gradegate.structs import Struct
@@ -49,18 +59,28 @@ def line(finding: Finding, scope: Scope, width: tuple[int, int]) -> tuple[str, .
     told, (kind, reason) = exchange(row, grade), why(finding, most_why)
     named = [f"**{_linked(it, scope)}**" for it in (row, *finding.alike[: _NAMED - 1])]
     more = 1 + len(finding.alike) - len(named)
-    case = (f"{many(len(named) + more, 'case')}: " if finding.alike else "") + ", ".join(named) + (", …" if more else "")
+    case = (
+        (f"{many(len(named) + more, 'case')}: " if finding.alike else "")
+        + ", ".join(named)
+        + (", …" if more else "")
+    )
     about = [code(row.provider, 60)] if scope.providers else []
     about += [inline(row.prompt_label, 50)] if scope.prompts else []
     about += [f"turn {told.turn}"] if told.turn else []
     did = EFFECTS[finding.effect]
     reason = inline(reason, 2 * most_why)
-    of = f"{name(row)}: " if any(it.output != row.output for it in finding.alike) else ""  # of several answers, whose it is
+    of = (
+        f"{name(row)}: " if any(it.output != row.output for it in finding.alike) else ""
+    )  # of several answers, whose it is
     return (
         f"{did.sign} {effect(finding) or did.words.lower()}".replace(" ", "&nbsp;", 1),
         "<br>".join(filter(None, (case, " · ".join(filter(None, about))))),
-        "" if row.error else inline(one_line(of + told.answered, most_got) or "(an empty answer)", 2 * most_got),
-        f"{code(kind, 80)} – {reason}" if kind else reason,  # a colon behind anybody's text could end the name of an emoji
+        ""
+        if row.error
+        else inline(one_line(of + told.answered, most_got) or "(an empty answer)", 2 * most_got),
+        f"{code(kind, 80)} – {reason}"
+        if kind
+        else reason,  # a colon behind anybody's text could end the name of an emoji
     )
 
 
@@ -81,8 +101,15 @@ def _where(origin: Origin, scope: Scope) -> str:
 def block(finding: Finding, scope: Scope, folded: bool) -> str:
     """One case: its name, each assertion that did not pass, and with ``folded`` the long texts behind a fold."""
     row = finding.row
-    about = [f"**{inline(name(row))}**", code(row.suite, 100) if scope.suites else "", code(row.provider, 100) if scope.providers else ""]
-    about += [inline(row.prompt_label, 80) if scope.prompts else "", _where(row.origin, scope) if row.error else ""]
+    about = [
+        f"**{inline(name(row))}**",
+        code(row.suite, 100) if scope.suites else "",
+        code(row.provider, 100) if scope.providers else "",
+    ]
+    about += [
+        inline(row.prompt_label, 80) if scope.prompts else "",
+        _where(row.origin, scope) if row.error else "",
+    ]
     parts = [" · ".join(filter(None, about)) + "\n"]
     if row.error:
         parts.append("The target gave no answer:\n\n" + fence(clip(row.error, _SHORT)))
@@ -91,16 +118,31 @@ def block(finding: Finding, scope: Scope, folded: bool) -> str:
     if finding.alike:
         names = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
         rest = f" and {len(finding.alike) - 5:,} more" if len(finding.alike) > 5 else ""
-        parts.append(f"The same happened in {many(len(finding.alike), 'further case')}: {names}{rest}\n")
+        parts.append(
+            f"The same happened in {many(len(finding.alike), 'further case')}: {names}{rest}\n"
+        )
     if folded:
-        texts = [("Prompt", row.prompt), ("Variables", spread(row.vars)), ("Output", row.output or "")]
+        texts = [
+            ("Prompt", row.prompt),
+            ("Variables", spread(row.vars)),
+            ("Output", row.output or ""),
+        ]
         for grade in finding.grades[:_GRADES]:
             of = called(grade.assertion, grade.metric)
-            texts += [(f"Expected by {of}", expected(grade.assertion)), (f"Reason of {of}", grade.reason)]
+            texts += [
+                (f"Expected by {of}", expected(grade.assertion)),
+                (f"Reason of {of}", grade.reason),
+            ]
             texts.append((f"Evidence of {of}", outline(grade.evidence)))
         # What is in sight already is not worth a second look.
-        long = [(title, text) for title, text in texts if title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT]
-        body = "\n".join(f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long if text)
+        long = [
+            (title, text)
+            for title, text in texts
+            if title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT
+        ]
+        body = "\n".join(
+            f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long if text
+        )
         parts += [details("Prompt, variables and evidence", body)] if body else []
     return "\n".join(parts) + "\n"
 
@@ -111,12 +153,22 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
         facts = [("expected", expected(grade.assertion))]
         if number == 0:
             told = exchange(row, grade)
-            facts.append((f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)"))
+            facts.append(
+                (f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)")
+            )
         facts.append(("why", grade.reason or "(no reason was given)"))
         advice = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
         sign = "⚠️" if advice else _SIGN[grade.outcome]
-        parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade), _where(spot(row, grade), scope)]
-        yield " · ".join(filter(None, parts)) + "\n\n" + fence("\n".join(_fact(label, text) for label, text in facts if text))
+        parts = [
+            f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}",
+            scored(grade),
+            _where(spot(row, grade), scope),
+        ]
+        yield (
+            " · ".join(filter(None, parts))
+            + "\n\n"
+            + fence("\n".join(_fact(label, text) for label, text in facts if text))
+        )
     for remark in remarks(row):
         yield f"{inline(remark[:1].upper() + remark[1:])}.\n"
     if not grades and not remarks(row):
@@ -128,7 +180,9 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
 def _fact(label: str, text: str) -> str:
     lines = visible(clip(text.strip(), _SHORT)).split("\n")
     wrapped = [part for line in lines for part in textwrap.wrap(line, _WIDTH - _LABEL) or [""]]
-    return textwrap.indent("\n".join(wrapped), " " * _LABEL).replace(" " * _LABEL, label.ljust(_LABEL), 1)
+    return textwrap.indent("\n".join(wrapped), " " * _LABEL).replace(
+        " " * _LABEL, label.ljust(_LABEL), 1
+    )
 
 
 # --- for a coding agent -----------------------------------------------------------------------------------------
@@ -148,7 +202,9 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     What failed once is named and no more: it may well be good.
     """
     found = sort(decision)
-    wanted = [it for effect, findings in found.items() if effect is not Effect.ONCE for it in findings]
+    wanted = [
+        it for effect, findings in found.items() if effect is not Effect.ONCE for it in findings
+    ]
     once = [name(it.row) for it in found[Effect.ONCE]]
     if not wanted and not once:
         return ""
@@ -156,13 +212,19 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     needed = f"The commands need these environment variables: {names}.\n" if names else ""
     head = f"{_DATA}\n{needed}\n"
     if once:
-        named = ", ".join(once[:_ALIKE]) + (f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else "")
+        named = ", ".join(once[:_ALIKE]) + (
+            f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else ""
+        )
         head += f"Failed once and not re-asked, so leave these as they are:\n\n{fence(named)}\n"
     made = decision.run.made
     text = _TEXT // 3 if short else _TEXT
     parts = fit((_case(finding, made, text) for finding in wanted), room - measure(head), measure)
     left = sum(1 + len(finding.alike) for finding in wanted[len(parts) :])
-    more = f"{many(left, 'more case')} not shown, for lack of space: see results.json.\n" if left else ""
+    more = (
+        f"{many(left, 'more case')} not shown, for lack of space: see results.json.\n"
+        if left
+        else ""
+    )
     return "".join([head, *parts, more]) if parts or (once and measure(head) <= room) else ""
 
 
@@ -170,7 +232,16 @@ def _case(finding: Finding, made: Made, limit: int) -> str:
     effect = {Effect.BLOCKS: "Blocks", Effect.UNCLEAR: "Error"}.get(finding.effect, "Advises only")
     status = ", ".join(filter(None, [effect, beside(finding.row)]))
     again = command(finding.row, made)
-    return "\n".join([f"{status}\n", fence("\n".join(_facts(finding, limit))), *([fence(again, "sh")] if again else [])]) + "\n"
+    return (
+        "\n".join(
+            [
+                f"{status}\n",
+                fence("\n".join(_facts(finding, limit))),
+                *([fence(again, "sh")] if again else []),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _facts(finding: Finding, limit: int) -> Iterator[str]:
@@ -188,7 +259,9 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
     else:
         yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
     for grade in [] if row.error else [grade for grade in grades if not grade.inner][:5]:
-        about = ", ".join(filter(None, (called(grade.assertion, grade.metric), said(grade), scored(grade))))
+        about = ", ".join(
+            filter(None, (called(grade.assertion, grade.metric), said(grade), scored(grade)))
+        )
         yield fact("assertion", about, limit)
         if text := expected(grade.assertion):
             yield fact("expected", text, limit)
@@ -200,7 +273,11 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
 def command(row: Row, made: Made) -> str:
     """What asks the case again, from the root of the repository; empty where it would not be what ran."""
     # A file of the repository as it is named in a folder of it.
-    config = posixpath.relpath(row.suite, made.folder) if made.folder and not row.suite.startswith("/") else row.suite
+    config = (
+        posixpath.relpath(row.suite, made.folder)
+        if made.folder and not row.suite.startswith("/")
+        else row.suite
+    )
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     about, is_plain = row.description, one_line(row.description, _PATTERN) == row.description

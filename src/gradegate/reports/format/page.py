@@ -8,7 +8,16 @@ from gradegate.core.numbers import many
 from gradegate.core.suite import Note, Rule
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format import markdown_case
-from gradegate.reports.format.markdown import code, details, fence, fit, inline, link, sentence, table
+from gradegate.reports.format.markdown import (
+    code,
+    details,
+    fence,
+    fit,
+    inline,
+    link,
+    sentence,
+    table,
+)
 from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reports.view import wording
 from gradegate.reports.view.failing import flaky, is_fixed
@@ -23,7 +32,9 @@ _SHORT = 7  # characters of a commit
 _TITLES = 2  # configs that the first line names
 _SIGHT = 5  # findings about the gate that are in sight
 _FIXED = 5  # fixed cases that are named
-_OPEN = 12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
+_OPEN = (
+    12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
+)
 _RULES = 8  # rules that are in sight, those that are missed first
 _NOTES = 2  # notes that are in sight
 _RESERVE = 900  # for the sentences that say what was left out, and for folds
@@ -44,15 +55,32 @@ class PageForm(Struct, frozen=True):
 def page(decision: Decision, links: Links, form: PageForm) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     run = decision.run
-    scope = Scope(links, *(len({getattr(row, field) for row in run.rows}) > 1 for field in ("suite", "provider", "prompt_label")))
+    scope = Scope(
+        links,
+        *(
+            len({getattr(row, field) for row in run.rows}) > 1
+            for field in ("suite", "provider", "prompt_label")
+        ),
+    )
     first = opening(
-        decision.outcome.value, wording.headline(decision), links, wording.subjects(decision), run.made.commit, wording.in_short(decision)
+        decision.outcome.value,
+        wording.headline(decision),
+        links,
+        wording.subjects(decision),
+        run.made.commit,
+        wording.in_short(decision),
     )
     rules = _rules(decision, scope, form)
     head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
     foot = _notes(wording.notes(decision), links, form)
     if flakes := [f"- {inline(line, 300)}\n" for line in flaky(run.rows)]:
-        foot += details(f"Flaky on the default branch: {many(len(flakes), 'case')}", _fitting(flakes, "more case", form)) + "\n"
+        foot += (
+            details(
+                f"Flaky on the default branch: {many(len(flakes), 'case')}",
+                _fitting(flakes, "more case", form),
+            )
+            + "\n"
+        )
     foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
@@ -66,7 +94,14 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     agents = details("For coding agents", agents) + "\n" if agents else ""
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
-    return head + cases + grounds + (_all_cases(decision, form, room) if form.all_cases else "") + agents + foot
+    return (
+        head
+        + cases
+        + grounds
+        + (_all_cases(decision, form, room) if form.all_cases else "")
+        + agents
+        + foot
+    )
 
 
 def bare(outcome: str, reason: str, text: str, links: Links) -> str:
@@ -77,7 +112,14 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> str:
 # --- the head -------------------------------------------------------------------------------------------------
 
 
-def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "", what: str = "") -> str:
+def opening(
+    outcome: str,
+    words: str,
+    links: Links,
+    titles: Iterable[str] = (),
+    commit: str = "",
+    what: str = "",
+) -> str:
     """The outcome with ``what`` in a few words, and below it whose gate it is (``titles``), commit and links.
 
     ``outcome`` is a key of ``wording.HEADS``; what is not known is left out.
@@ -93,7 +135,9 @@ def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), 
         link("run", links.run) if links.run else "",
         link("report", links.page) if links.page else "",
     ]
-    first = " · ".join(filter(None, [f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)]))
+    first = " · ".join(
+        filter(None, [f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)])
+    )
     second = " · ".join(filter(None, parts))
     return f"### {first}\n\n" + (f"{second}\n\n" if second else "")
 
@@ -102,11 +146,15 @@ def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> str
     """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
     worse, other = decision.changes.parts
     reason = sentence(why(decision, ruled), 600)
-    lines = [_weakened(worse, links, form) if worse.found else "", f"{reason}\n\n" if reason else ""]
+    lines = [
+        _weakened(worse, links, form) if worse.found else "",
+        f"{reason}\n\n" if reason else "",
+    ]
     if other.found:  # they make the gate only other than before
         advice = "" if worse.found else sentence(wording.cure(other), 600)
         lines.append(
-            f"{inline(wording.changed(other), 400)}:\n\n{''.join(_changes(other, links, form))}" + (f"\n{advice}\n\n" if advice else "\n")
+            f"{inline(wording.changed(other), 400)}:\n\n{''.join(_changes(other, links, form))}"
+            + (f"\n{advice}\n\n" if advice else "\n")
         )
     if decision.run.interrupted:
         lines.append(f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n")
@@ -119,7 +167,9 @@ def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> str
 
 def why(decision: Decision, ruled: bool) -> str:
     """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
-    missed = any(result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules)
+    missed = any(
+        result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules
+    )
     if ruled and (missed or decision.outcome is GateOutcome.PASS):
         return ""
     if not decision.changes.weakened:
@@ -146,14 +196,27 @@ def _weakened(changes: GateChanges, links: Links, form: PageForm) -> str:
     lines = _changes(changes, links, form)
     shown, rest = [*lines[:_SIGHT]], lines[_SIGHT:]
     advice = sentence(wording.cure(changes), 600)
-    parts = [f"**{inline(wording.changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
+    parts = [
+        f"**{inline(wording.changed(changes), 400)}**\n\n",
+        *shown,
+        f"\n{advice}\n" if advice else "",
+    ]
     quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
-    folded = details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest)) + "\n"
+    folded = (
+        details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest))
+        + "\n"
+    )
     return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
 
 
 def _changes(changes: GateChanges, links: Links, form: PageForm) -> list[str]:
-    lines = form.fit((_note(Note(f"{change.kind.value}: {change.text}", change.origin), links) for change in changes.found), 12)
+    lines = form.fit(
+        (
+            _note(Note(f"{change.kind.value}: {change.text}", change.origin), links)
+            for change in changes.found
+        ),
+        12,
+    )
     left = len(changes.found) - len(lines)
     return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
 
@@ -162,7 +225,11 @@ def _note(said: Note, links: Links) -> str:
     """A note as an item of a list, with the line that it is about."""
     where = wording.place(said.origin)
     url = links.line(said.origin.file, said.origin.line) if said.origin else ""
-    return f"- {sentence(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+    return (
+        f"- {sentence(said.text, 400)}"
+        + (f" ({link(inline(where, 300), url)})" if where else "")
+        + "\n"
+    )
 
 
 def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
@@ -171,17 +238,31 @@ def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
     if len(said) > len(lines):
         lines.append(f"- {many(len(said) - len(lines), 'more note')} in results.json\n")
     text = "".join(lines)
-    return "" if not lines else f"{text}\n" if len(said) <= _NOTES else details(many(len(said), "note"), text) + "\n"
+    return (
+        ""
+        if not lines
+        else f"{text}\n"
+        if len(said) <= _NOTES
+        else details(many(len(said), "note"), text) + "\n"
+    )
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
 
 
-def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: tuple[int, int]) -> tuple[str, int]:
+def _listed(
+    groups: Mapping[Effect, Sequence[Finding]],
+    scope: Scope,
+    form: PageForm,
+    room: int,
+    width: tuple[int, int],
+) -> tuple[str, int]:
     """The table as a text, and how many cases there was no room for."""
     shown, shut, left, sight = table(COLUMNS, ()), table(COLUMNS, ()), 0, _OPEN
     for listed in groups.values():
-        lines = fit((table((), [line(finding, scope, width)])[2] for finding in listed), room, form.measure)
+        lines = fit(
+            (table((), [line(finding, scope, width)])[2] for finding in listed), room, form.measure
+        )
         room -= sum(map(form.measure, lines))
         left += _number(listed[len(lines) :])
         shown += lines[:sight]
@@ -191,7 +272,11 @@ def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Page
     if len(shut) > 2:
         text += details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n"
     if left:
-        rest = link("the run", scope.links.run) + " and in results.json" if scope.links.run else "results.json"
+        rest = (
+            link("the run", scope.links.run) + " and in results.json"
+            if scope.links.run
+            else "results.json"
+        )
         verb = "is" if left == 1 else "are"
         text += f"**{many(left, 'more case')} {verb} not shown here, for lack of space;** see {rest}.\n\n"
     return text, left
@@ -201,7 +286,9 @@ def _number(findings: Sequence[Finding]) -> int:
     return sum(1 + len(finding.alike) for finding in findings)
 
 
-def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
+def _grounds(
+    groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int
+) -> str:
     """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
     findings = [it for listed in groups.values() for it in listed]
     room -= form.measure(details(" " * 80, ""))
@@ -212,7 +299,11 @@ def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: Pag
     if not blocks:
         return ""
     told_of = _number(findings[: len(blocks)])
-    of = f" of {told_of:,} of {many(_number(findings), 'case')}" if len(blocks) < len(findings) else ""
+    of = (
+        f" of {told_of:,} of {many(_number(findings), 'case')}"
+        if len(blocks) < len(findings)
+        else ""
+    )
     return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
 
 
@@ -221,10 +312,22 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
     if not rows:
         return ""
     header = "".join(table(("Case", "Provider", "Prompt", "Outcome"), ()))
-    cells = ((inline(wording.name(row)), code(row.provider, 80), inline(row.prompt_label, 60), wording.ended(row)) for row in rows)
+    cells = (
+        (
+            inline(wording.name(row)),
+            code(row.provider, 80),
+            inline(row.prompt_label, 60),
+            wording.ended(row),
+        )
+        for row in rows
+    )
     lines = fit((table((), [of])[2] for of in cells), room - form.measure(header), form.measure)
     left = len(rows) - len(lines)
-    more = f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n" if left else ""
+    more = (
+        f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n"
+        if left
+        else ""
+    )
     return details(f"All {many(len(rows), 'case')}", "".join([header, *lines, more])) + "\n"
 
 
@@ -234,8 +337,13 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
     """Rules that are missed first, then those with errors, then those that are met; of each the blocking ones first."""
     order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
-    kinds = {id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome for result in rules}
-    return sorted(rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking))
+    kinds = {
+        id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome
+        for result in rules
+    }
+    return sorted(
+        rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking)
+    )
 
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
@@ -243,23 +351,40 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # A warning at the top says of a gate that is weakened all that its rule would.
     warned = decision.changes.weakened
     rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
-    if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
+    if all(
+        result.rule.every_case and result.outcome is Outcome.PASS and not result.errored
+        for result in rules
+    ):
         return ""
     report = decision.run.baseline
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
     cells = []
     for result in in_order(rules):
         signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
-        title = inline(wording.titled(result.rule, scope.suites)) + ("" if result.rule.blocking else " (advisory)")
+        title = inline(wording.titled(result.rule, scope.suites)) + (
+            "" if result.rule.blocking else " (advisory)"
+        )
         of_base = [inline(wording.before(result, report))] if report else []
         sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
-        cells.append([sign, title, inline(wording.measured(result)), *of_base, inline(wording.required(result))])
+        cells.append(
+            [
+                sign,
+                title,
+                inline(wording.measured(result)),
+                *of_base,
+                inline(wording.required(result)),
+            ]
+        )
     lines = table(columns, cells)
     taken = form.fit(lines, 10)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)
     more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
-    folded = details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n" if shut or left else ""
+    folded = (
+        details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n"
+        if shut or left
+        else ""
+    )
     return "".join([*head, *shown]) + "\n" + folded
 
 
@@ -274,14 +399,27 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
     """The derived metrics; who was asked what, where there are several."""
     if not metrics:
         return ""
-    columns = ["Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []), "Value"]
+    columns = [
+        "Derived metric",
+        *(["Provider"] if scope.providers else []),
+        *(["Prompt"] if scope.prompts else []),
+        "Value",
+    ]
     rows = []
     for metric in metrics:
-        cells = [inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")]
+        cells = [
+            inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
+        ]
         cells += [code(metric.provider, 80)] if scope.providers else []
         cells += [inline(metric.prompt_label, 60)] if scope.prompts else []
         rows.append([*cells, inline(worth(metric), 400)])
-    return details(many(len(metrics), "derived metric"), _fitting(table(columns, rows), "more metric", form)) + "\n"
+    return (
+        details(
+            many(len(metrics), "derived metric"),
+            _fitting(table(columns, rows), "more metric", form),
+        )
+        + "\n"
+    )
 
 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
@@ -299,15 +437,21 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
             lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
     in_words = _fitting(lines, "more line", form) + "\n" if lines else ""
     names = form.fit((code(str(model), 120) for model in run.models), 20)
-    asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
+    asked = ", ".join(names) + (
+        f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else ""
+    )
     keys = form.fit((f"<br>{code(str(use), 200)}" for use in run.keys), 20)
     target, grader = took(run)
     text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
-    readings = ((name.replace("_", " "), count) for name, count in asdict(run.grader_usage.readings).items())
+    readings = (
+        (name.replace("_", " "), count) for name, count in asdict(run.grader_usage.readings).items()
+    )
     replies = ", ".join(f"{count:,} {name}" for name, count in readings if count)
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
-    text += f"<br>Models: {asked or 'none'}" + "".join(f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen)
+    text += f"<br>Models: {asked or 'none'}" + "".join(
+        f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen
+    )
     text += f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     text += "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
     return details("Rules in words, and what it took", f"{in_words}{text}\n")

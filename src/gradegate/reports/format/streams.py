@@ -25,14 +25,18 @@ def _stream(stream: TextIO | None, descriptor: int) -> TextIO:
     raw = _Raw(descriptor, "w", closefd=False)
     buffer = io.BufferedWriter(raw)  # type: ignore[type-var]  # it gives None nowhere, where a FileIO may
     at_once = descriptor == 2 or raw.isatty()
-    return io.TextIOWrapper(buffer, stream.encoding if stream else "utf-8", "backslashreplace", line_buffering=at_once)
+    return io.TextIOWrapper(
+        buffer, stream.encoding if stream else "utf-8", "backslashreplace", line_buffering=at_once
+    )
 
 
 class _Raw(io.FileIO):
     def write(self, data: bytes) -> int:  # type: ignore[override]
         """Write what can be written; the rest counts as written."""
         try:
-            while (written := super().write(data)) is None:  # somebody else has made the pipe one that does not wait
+            while (
+                written := super().write(data)
+            ) is None:  # somebody else has made the pipe one that does not wait
                 if not select.select([], [self], [], PATIENCE)[1]:
                     return memoryview(data).nbytes
         except OSError:

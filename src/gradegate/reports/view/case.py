@@ -76,7 +76,9 @@ def difference(expected: str, got: str) -> Difference | None:
 def _pieces(words: list[str], spans: list[tuple[bool, int, int]]) -> Iterator[Piece]:
     for differs, start, end in spans:
         text = "".join(words[start:end])
-        space = text[: len(text) - len(text.lstrip())] if differs else ""  # no gap is marked, only words
+        space = (
+            text[: len(text) - len(text.lstrip())] if differs else ""
+        )  # no gap is marked, only words
         yield from [Piece(space, differs=False)] if space else []
         yield from [Piece(text[len(space) :], differs)] if text[len(space) :] else []
 
@@ -98,7 +100,12 @@ _SAID: Mapping[Any, Holds] = {
     **dict.fromkeys(("idk", "tie", "unknown"), Holds.UNKNOWN),
 }
 # Lists whose name is the verdict on all that they hold.
-_LISTS = {"contradicted": Holds.NO, "false_details": Holds.NO, "ambiguous": Holds.UNKNOWN, "unknown_details": Holds.UNKNOWN}
+_LISTS = {
+    "contradicted": Holds.NO,
+    "false_details": Holds.NO,
+    "ambiguous": Holds.UNKNOWN,
+    "unknown_details": Holds.UNKNOWN,
+}
 
 
 class Claim(Struct, frozen=True):
@@ -123,24 +130,41 @@ def claims(row: Row, grade: Grade) -> list[Claim]:
         return []
     sources = [(text, _words(text)) for text in _sentences(row, grade)]
     listed = []
-    for claim in sorted([*found.values()][:_MOST], key=lambda claim: [*Holds].index(claim.holds) or 9):
+    for claim in sorted(
+        [*found.values()][:_MOST], key=lambda claim: [*Holds].index(claim.holds) or 9
+    ):
         words = _words(claim.text)
         near = ((len(words & others) / max(1, len(words)), text) for text, others in sources)
-        share, text = max(near, key=itemgetter(0), default=(0.0, ""))  # the first of those that are as near
+        share, text = max(
+            near, key=itemgetter(0), default=(0.0, "")
+        )  # the first of those that are as near
         listed.append(replace(claim, near=text if share > _NEAR else ""))
     return listed
 
 
 def _claims(evidence: Mapping[str, Any]) -> Iterator[Claim]:
-    items = ((key, item) for key, listed in evidence.items() if isinstance(listed, list | tuple) for item in listed)
+    items = (
+        (key, item)
+        for key, listed in evidence.items()
+        if isinstance(listed, list | tuple)
+        for item in listed
+    )
     for key, item in items:
         if not isinstance(item, Mapping):
             continue
         text = next((item[key] for key in _TEXTS if isinstance(item.get(key), str)), "").strip()
-        said = next((_SAID.get(item[key]) for key in _VERDICTS if isinstance(item.get(key), str | bool)), None)
+        said = next(
+            (_SAID.get(item[key]) for key in _VERDICTS if isinstance(item.get(key), str | bool)),
+            None,
+        )
         holds, reason, turn = said or _LISTS.get(key), item.get("reason"), item.get("turn")
         if text and holds:
-            yield Claim(text, holds, reason if isinstance(reason, str) else "", turn=turn if type(turn) is int else 0)
+            yield Claim(
+                text,
+                holds,
+                reason if isinstance(reason, str) else "",
+                turn=turn if type(turn) is int else 0,
+            )
 
 
 def _sentences(row: Row, grade: Grade) -> list[str]:
@@ -149,7 +173,9 @@ def _sentences(row: Row, grade: Grade) -> list[str]:
     if not isinstance(texts, list | tuple) or not texts:
         texts = [text for turn in row.turns for text in turn.retrieval_context]
         for value in map(row.vars.get, _SOURCES):
-            texts += [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+            texts += (
+                [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+            )
     found: dict[str, None] = {}
     left = _LONGEST
     for text in texts:
@@ -226,15 +252,28 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
         if grade.outcome is Outcome.FAIL:
             for turn in blamed_turns(row, grade):
                 blamed.setdefault(turn, []).append(called(grade.assertion, grade.metric))
-    said = (Said(place, turn, tuple(dict.fromkeys(blamed.get(place, ())))) for place, turn in enumerate(row.turns, 1))
+    said = (
+        Said(place, turn, tuple(dict.fromkeys(blamed.get(place, ()))))
+        for place, turn in enumerate(row.turns, 1)
+    )
     return CaseView(
         number,
         row,
-        "fixed" if is_fixed(row) else "not checked" if unchecked(row) else effect(finding) if not spoken else "",
+        "fixed"
+        if is_fixed(row)
+        else "not checked"
+        if unchecked(row)
+        else effect(finding)
+        if not spoken
+        else "",
         ("", "") if spoken else why(finding, _LINE),
         exchange(row, short[0] if short else None),
         [_told(row, grade, compare) for grade in short],
-        [_told(row, grade, compare) for grade in row.grades if not any(grade is other for other in short)],
+        [
+            _told(row, grade, compare)
+            for grade in row.grades
+            if not any(grade is other for other in short)
+        ],
         [*said] if len(row.turns) > 2 else [],
         sum((grade.usage for grade in row.grades), NO_USAGE),
     )

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from gradegate.core.suite import Rule
 from gradegate.reports.format.escape import shown
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.results.grades import Decision, Grade, Outcome, Row, left_open, open_in_grade, runs_of, takes, unconfirmed
+from gradegate.results.grades import (
+    Decision,
+    Grade,
+    Outcome,
+    Row,
+    left_open,
+    open_in_grade,
+    runs_of,
+    takes,
+    unconfirmed,
+)
 from gradegate.structs import Struct, replace
 
 
@@ -66,7 +76,11 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
     ``rules`` are those that are doubted: nobody knows what fails in them.
     """
     it = Finding(row)
-    if not blocks and row.outcome is Outcome.PASS and all(grade.outcome is Outcome.PASS for grade in row.grades):
+    if (
+        not blocks
+        and row.outcome is Outcome.PASS
+        and all(grade.outcome is Outcome.PASS for grade in row.grades)
+    ):
         return it  # most rows of most runs
     erring = any(grade.outcome is Outcome.ERROR and not grade.quarantine for grade in it.grades)
     failing = any(grade.outcome is Outcome.FAIL and grade.counts for grade in it.grades)
@@ -77,7 +91,15 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
     elif (
         (row.counts and row.outcome is Outcome.ERROR)
         or (erring and not fails)
-        or (fails and any(takes(rule, row, grade) for rule in rules for grade in row.grades if grade.outcome is Outcome.FAIL))
+        or (
+            fails
+            and any(
+                takes(rule, row, grade)
+                for rule in rules
+                for grade in row.grades
+                if grade.outcome is Outcome.FAIL
+            )
+        )
     ):
         effect = Effect.UNCLEAR
     elif fails and _known(row):
@@ -90,8 +112,14 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
 
 
 def _known(row: Row) -> bool:
-    failing = {grade.status for grade in row.grades if grade.counts and grade.outcome is Outcome.FAIL}
-    return bool(failing) and failing <= {PRE_EXISTING, UNSTEADY} and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+    failing = {
+        grade.status for grade in row.grades if grade.counts and grade.outcome is Outcome.FAIL
+    }
+    return (
+        bool(failing)
+        and failing <= {PRE_EXISTING, UNSTEADY}
+        and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+    )
 
 
 def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
@@ -101,7 +129,12 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
         at = next((at for at, it in enumerate(case) if it.outcome is it.verdict), 0)
         row = case[at]
         if row.verdict:
-            row = replace(row, outcome=row.verdict, reason="; ".join(filter(None, [row.ran, row.reason])), repeat=0)
+            row = replace(
+                row,
+                outcome=row.verdict,
+                reason="; ".join(filter(None, [row.ran, row.reason])),
+                repeat=0,
+            )
         yield first + at, row
         first += len(case)
 
@@ -109,7 +142,11 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
 def doubted(decision: Decision) -> list[Rule]:
     """The rules of which nobody can tell whether they are missed, since their grader has moved."""
     moved = decision.run.sentinels is not None and decision.run.sentinels.moved
-    return [it.rule for it in decision.rules if moved and it.rule.blocking and it.outcome is Outcome.ERROR]
+    return [
+        it.rule
+        for it in decision.rules
+        if moved and it.rule.blocking and it.outcome is Outcome.ERROR
+    ]
 
 
 def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
@@ -139,9 +176,22 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
         key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
         # What failed beside an error belongs to its row alone.
         if not key and (failures or all(grade.outcome is not Outcome.FAIL for grade in grades)):
-            key = tuple((of.assertion.type, shown(of.assertion.value), of.threshold, of.metric, of.status, of.reason) for of in grades)
+            key = tuple(
+                (
+                    of.assertion.type,
+                    shown(of.assertion.value),
+                    of.threshold,
+                    of.metric,
+                    of.status,
+                    of.reason,
+                )
+                for of in grades
+            )
         groups.setdefault(key or (number,), []).append(it)
-    return [replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike)))) for first, *rest in groups.values()]
+    return [
+        replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike))))
+        for first, *rest in groups.values()
+    ]
 
 
 def fingerprint(decision: Decision) -> str:
@@ -149,8 +199,18 @@ def fingerprint(decision: Decision) -> str:
     cases = []
     for it in (it for found in sort(decision).values() for it in found):
         for row in (it.row, *it.alike):
-            names = (row.suite, row.description, str(row.case), str(row.repeat), row.provider, row.prompt_label)
-            fails = sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)
+            names = (
+                row.suite,
+                row.description,
+                str(row.case),
+                str(row.repeat),
+                row.provider,
+                row.prompt_label,
+            )
+            fails = sorted(
+                f"{grade.assertion.type} {grade.metric} {grade.outcome.value}"
+                for grade in Finding(row).grades
+            )
             cases.append([it.effect.value, *names, *fails])
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
     said = json.dumps([decision.outcome.value, sorted(cases), weaker])

@@ -18,25 +18,50 @@ def saved(run: RunResult) -> Iterator[str]:
     """A sentence on the cache and one on the budget, without a full stop, where the run has them."""
     if cache := run.cache:
         old = cache.oldest  # what has begun does not count
-        age = many(int(old // DAY), "day") if old >= DAY else many(int(old // HOUR), "hour") if old >= HOUR else "less than an hour"
+        age = (
+            many(int(old // DAY), "day")
+            if old >= DAY
+            else many(int(old // HOUR), "hour")
+            if old >= HOUR
+            else "less than an hour"
+        )
         oldest = f", the oldest {age} old" if cache.hits else ""
         usd = f", {figure(cache.saved_usd)} USD saved" if cache.saved_usd else ""
         yield f"{cache.hits:,} of {many(cache.looked_up, 'answer')} from the cache{oldest}{usd}"
     if budget := run.budget:
         limits = budget.limits
-        parts = [f"{budget.calls:,} of {many(limits.calls, 'call')}"] if limits.calls is not None else []
-        parts += [f"{figure(budget.usd)} of {figure(limits.usd)} USD"] if limits.usd is not None else []
-        parts += [f"{run.seconds:,.1f} of {figure(limits.seconds)} s"] if limits.seconds is not None else []
+        parts = (
+            [f"{budget.calls:,} of {many(limits.calls, 'call')}"]
+            if limits.calls is not None
+            else []
+        )
+        parts += (
+            [f"{figure(budget.usd)} of {figure(limits.usd)} USD"] if limits.usd is not None else []
+        )
+        parts += (
+            [f"{run.seconds:,.1f} of {figure(limits.seconds)} s"]
+            if limits.seconds is not None
+            else []
+        )
         if parts:
-            yield f"budget: {', '.join(parts)}" + (f"; {budget.used_up} are used up" if budget.used_up else "")
+            yield f"budget: {', '.join(parts)}" + (
+                f"; {budget.used_up} are used up" if budget.used_up else ""
+            )
 
 
 def took(run: RunResult) -> tuple[str, str]:
     """What the target took, and what the graders did."""
     targets = sum(bool(row.error) and not row.undone for row in run.rows)
-    graders = sum(not row.error and (grade.unheard or grade.setup) for row in run.rows for grade in row.grades)
-    recorded = [{model.replies_from for model in run.models if model.grades is grades} == {"file"} for grades in (False, True)]
-    return spent(run.target_usage, targets, recorded[0]), spent(run.grader_usage, graders, recorded[1])
+    graders = sum(
+        not row.error and (grade.unheard or grade.setup) for row in run.rows for grade in row.grades
+    )
+    recorded = [
+        {model.replies_from for model in run.models if model.grades is grades} == {"file"}
+        for grades in (False, True)
+    ]
+    return spent(run.target_usage, targets, recorded[0]), spent(
+        run.grader_usage, graders, recorded[1]
+    )
 
 
 def provenance(made: Made) -> Iterator[tuple[str, str]]:
@@ -52,9 +77,17 @@ def provenance(made: Made) -> Iterator[tuple[str, str]]:
 
 def worth(metric: DerivedMetric) -> str:
     """``0.8571``, or why there is no value; and over how many answers, where not all could be told."""
-    value = f"could not be calculated: {one_line(metric.error, 300)}" if metric.value is None else figure(metric.value)
+    value = (
+        f"could not be calculated: {one_line(metric.error, 300)}"
+        if metric.value is None
+        else figure(metric.value)
+    )
     answers = many(metric.answers + metric.left_out, "answer")
-    return value + (f" (over {metric.answers:,} of {answers}; the others have no grade)" if metric.left_out else "")
+    return value + (
+        f" (over {metric.answers:,} of {answers}; the others have no grade)"
+        if metric.left_out
+        else ""
+    )
 
 
 def of(asked: DerivedMetric | Row) -> str:
@@ -65,17 +98,29 @@ def of(asked: DerivedMetric | Row) -> str:
 # --- what a rule cannot see ---------------------------------------------------------------------------------------------
 
 
-def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide, healthy: bool = True) -> list[str]:
+def unseen(
+    policies: Sequence[Policy], powers: Sequence[Power], hide: Hide, healthy: bool = True
+) -> list[str]:
     """What rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
     rules = [rule for policy in policies for rule in policy.rules]
-    known = [(rule, power) for rule, power in zip(rules, powers, strict=True) if power.slack is not None]
-    return [harmless(hide(line(rule, it, len(policies) > 1))) for rule, it in known if healthy or [*_warnings(it)]]
+    known = [
+        (rule, power) for rule, power in zip(rules, powers, strict=True) if power.slack is not None
+    ]
+    return [
+        harmless(hide(line(rule, it, len(policies) > 1)))
+        for rule, it in known
+        if healthy or [*_warnings(it)]
+    ]
 
 
 def line(rule: Rule, it: Power, several: bool) -> str:
     """How much may break before the rule blocks, how often it blocks where nothing or something is broken, and what to mend."""
     cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
-    limit = "" if rule.every_case else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
+    limit = (
+        ""
+        if rule.every_case
+        else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
+    )
     limit = limit if rule.min_pass_rate is None else f" at {rule.min_pass_rate:g}"
     noun = "case" if rule.min_pass_rate is None else rule.counts  # new failures are cases
     text = f"rule {titled(rule, several)}: {many(cases, noun)}{limit}"
@@ -84,10 +129,23 @@ def line(rule: Rule, it: Power, several: bool) -> str:
         return f"{text}: it is already missed by {many(-slack, noun)}"
     text += f": {slack:,} more may fail ({100 * slack / cases:.1f} points) before it blocks"
     text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
-    figures = {min(number, cases - old): share for number, share in ((1, it.one_broken), (3, it.three_broken), (it.drop, it.five_points))}
-    broken = [f"{number:,} broken in {chance(share or 0.0)}" for number, share in sorted(figures.items()) if number]
+    figures = {
+        min(number, cases - old): share
+        for number, share in ((1, it.one_broken), (3, it.three_broken), (it.drop, it.five_points))
+    }
+    broken = [
+        f"{number:,} broken in {chance(share or 0.0)}"
+        for number, share in sorted(figures.items())
+        if number
+    ]
     mend = [*_warnings(it)]
-    return "; ".join([f"{'warning: ' if mend else ''}{text}" + (f", and notices {', '.join(broken)}" if broken else ""), *mend])
+    return "; ".join(
+        [
+            f"{'warning: ' if mend else ''}{text}"
+            + (f", and notices {', '.join(broken)}" if broken else ""),
+            *mend,
+        ]
+    )
 
 
 def _warnings(it: Power) -> Iterator[str]:

@@ -9,7 +9,16 @@ from gradegate.reports.format.escape import one_line, shown
 from gradegate.reports.view.findings import Effect, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
-from gradegate.results.grades import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.results.grades import (
+    Asserted,
+    Counts,
+    Decision,
+    GateOutcome,
+    Grade,
+    Outcome,
+    Row,
+    RuleResult,
+)
 from gradegate.structs import Struct
 
 
@@ -52,7 +61,9 @@ _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "inconclusiv
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
-    if decision.outcome is GateOutcome.PASS and not decision.run.rows:  # a run of no case passes in no other way
+    if (
+        decision.outcome is GateOutcome.PASS and not decision.run.rows
+    ):  # a run of no case passes in no other way
         return "Nothing to check"
     part = " (a part of the gate)" if decision.run.made.only else ""
     return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
@@ -64,7 +75,13 @@ def in_short(decision: Decision) -> str:
     all_cases = many(cases.planned, "case")
     if not decision.run.rows:
         return ""
-    if any(result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking for result in decision.rules) and report:
+    if (
+        any(
+            result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking
+            for result in decision.rules
+        )
+        and report
+    ):
         return f"{many(report.new_failures, 'new failure')} in {all_cases}"
     if decision.outcome is GateOutcome.BLOCKED:
         return f"{cases.failed:,} of {all_cases} failed" if cases.failed else ""
@@ -141,8 +158,15 @@ def compared(report: BaselineReport | None) -> str:
         (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
     )
     said = ", ".join(text for number, text in parts if number) or "nothing changed"
-    found = [(words(by), by.compared) for words, by in ((dearer, report.cost), (slower, report.latency)) if by]
-    paces, over = " and ".join(pace for pace, _ in found), many(max((count for _, count in found), default=0), "answer")
+    found = [
+        (words(by), by.compared)
+        for words, by in ((dearer, report.cost), (slower, report.latency))
+        if by
+    ]
+    paces, over = (
+        " and ".join(pace for pace, _ in found),
+        many(max((count for _, count in found), default=0), "answer"),
+    )
     more = f". An answer is {paces} than on the base, over {over}" if found else ""
     return f"Compared with the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
 
@@ -169,14 +193,20 @@ def name(row: Row) -> str:
     """What a case is called: its description, else its variables, else its number."""
     text = one_line(row.description, 160)
     if not text.strip():
-        pairs = ", ".join(f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4])
+        pairs = ", ".join(
+            f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4]
+        )
         text = one_line(pairs, 160) or f"case {row.case + 1}"
     return f"{text} ({'run' if row.run else 'repeat'} {row.repeat + 1})" if row.repeat else text
 
 
 def remarks(row: Row) -> list[str]:
     """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
-    cut = ["the answer was cut at its token limit"] if row.metadata.get("finish_reason") == "length" else []
+    cut = (
+        ["the answer was cut at its token limit"]
+        if row.metadata.get("finish_reason") == "length"
+        else []
+    )
     return [*filter(None, [row.reason]), *cut]
 
 
@@ -194,7 +224,13 @@ def said(grade: Grade) -> str:
     """``failed``, ``failed, 5 of 5 asks``, ``failed (advisory)`` or ``error``, and what a comparison with the base adds."""
     beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
     advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
-    where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else advice
+    where = (
+        "in the set"
+        if grade.inner
+        else ""
+        if grade.counts or grade.outcome is Outcome.PASS
+        else advice
+    )
     once = "not re-asked" if grade.unconfirmed and not grade.votes else ""
     about = "; ".join(filter(None, (where, beside, once)))
     return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
@@ -223,7 +259,11 @@ def ended(row: Row) -> str:
     if row.verdict:
         return row.ran
     votes = [asked(grade) for grade in row.grades if grade.votes]
-    return "not checked" if unchecked(row) else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
+    return (
+        "not checked"
+        if unchecked(row)
+        else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
+    )
 
 
 def notes(decision: Decision) -> tuple[Note, ...]:
@@ -284,12 +324,25 @@ def measured(result: RuleResult) -> str:
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         # Of every case, a rate of the others says nothing as long as they may still pass.
-        open_ = result.errored if (rule.every_case or not graded) and result.outcome is not Outcome.FAIL else 0
+        open_ = (
+            result.errored
+            if (rule.every_case or not graded) and result.outcome is not Outcome.FAIL
+            else 0
+        )
         of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
         known = result.low is not None and result.high is not None
-        interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
+        interval = (
+            f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all"
+            if known
+            else ""
+        )
         parts.append(
-            (f"{of} passed" if result.pass_rate is None or open_ else f"{_rates(rule, result.pass_rate)[0]} passed ({of})") + interval
+            (
+                f"{of} passed"
+                if result.pass_rate is None or open_
+                else f"{_rates(rule, result.pass_rate)[0]} passed ({of})"
+            )
+            + interval
         )
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
@@ -306,9 +359,15 @@ def measured(result: RuleResult) -> str:
 def before(result: RuleResult, report: BaselineReport) -> str:
     """What the base says of what a rule measures, with the change; empty where that is not known."""
     if result.base_rate is None:
-        return many(report.pre_existing, "known failure") if result.rule.max_new_failures is not None and report.pre_existing else ""
+        return (
+            many(report.pre_existing, "known failure")
+            if result.rule.max_new_failures is not None and report.pre_existing
+            else ""
+        )
     rate = _rates(result.rule, result.base_rate)[0]
-    if result.pass_rate is None or result.errored or report.new or report.removed:  # not of the same grades, so no change of them
+    if (
+        result.pass_rate is None or result.errored or report.new or report.removed
+    ):  # not of the same grades, so no change of them
         return rate
     change = round(100 * (result.pass_rate - result.base_rate), 1)
     return f"{rate} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
@@ -333,11 +392,23 @@ def required(result: RuleResult) -> str:
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
-        parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
+        parts.append(
+            f"at most {many(rule.max_new_failures, 'new failure')}"
+            if rule.max_new_failures
+            else "no new failure"
+        )
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    parts += [f"at most {percent(share)} more expensive"] if (share := rule.max_cost_increase) is not None else []
-    parts += [f"at most {seconds:g} s slower"] if (seconds := rule.max_latency_increase) is not None else []
+    parts += (
+        [f"at most {percent(share)} more expensive"]
+        if (share := rule.max_cost_increase) is not None
+        else []
+    )
+    parts += (
+        [f"at most {seconds:g} s slower"]
+        if (seconds := rule.max_latency_increase) is not None
+        else []
+    )
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 

@@ -12,7 +12,16 @@ from gradegate.config.load import Located
 from gradegate.core.numbers import figure, many, percent, percents, spent
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.gate.calibration import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
+from gradegate.gate.calibration import (
+    ASKS,
+    FEW,
+    NOISE,
+    VOTES,
+    Agreement,
+    Calibration,
+    Judged,
+    Share,
+)
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
 from gradegate.planning.identity import calls
 from gradegate.planning.planner import MAX_REPEATS
@@ -31,7 +40,10 @@ from gradegate.security.redaction import unchanged
 from gradegate.structs import replace
 
 VERSION = 1  # of the JSON
-_HEADER = (*("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"), *("Minority votes", "No verdict"))
+_HEADER = (
+    *("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"),
+    *("Minority votes", "No verdict"),
+)
 _CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
 _SHORT = 500  # characters of one text
 _MOST = 1000  # outputs of one kind in a log
@@ -41,12 +53,37 @@ _RATES = (0.8, 0.9, 0.95)
 def as_json(calibration: Calibration) -> Document:
     """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run, usage = calibration.run, asdict(calibration.run.grader_usage)
-    told = {"version": VERSION, "made": run.made, "asks": calibration.asks, "outputs_graded": len(calibration.judged)}
-    told |= {"noise": calibration.noise, "noise_bound": calibration.noise_bound, "overall": _counted(calibration.overall)}
-    told |= {"assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions]}
-    told |= {"interrupted": run.interrupted, "notes": [note.text for note in run.notes], "models": list(map(str, run.models))}
+    told = {
+        "version": VERSION,
+        "made": run.made,
+        "asks": calibration.asks,
+        "outputs_graded": len(calibration.judged),
+    }
+    told |= {
+        "noise": calibration.noise,
+        "noise_bound": calibration.noise_bound,
+        "overall": _counted(calibration.overall),
+    }
+    told |= {
+        "assertions": [
+            {"assertion": it.assertion, "metric": it.metric, **_counted(it)}
+            for it in calibration.assertions
+        ]
+    }
+    told |= {
+        "interrupted": run.interrupted,
+        "notes": [note.text for note in run.notes],
+        "models": list(map(str, run.models)),
+    }
     told |= {"keys": run.keys, "hidden": run.hidden}
-    told |= {"grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": usage.pop("cost"), **usage}, "seconds": run.seconds}
+    told |= {
+        "grader": {
+            "cost_usd": run.grader_usage.known_cost,
+            "known_usd": usage.pop("cost"),
+            **usage,
+        },
+        "seconds": run.seconds,
+    }
     content = plain({**told, "outputs": list(map(_judged, calibration.judged))})
     return Document(Sink.FILE, (json.dumps(content, ensure_ascii=False, indent=1), "\n"))
 
@@ -59,7 +96,10 @@ def console(calibration: Calibration) -> Document:
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
     errors = [it for it in calibration.judged if it.first.outcome is Outcome.ERROR]
-    for sign, judged in (("DIFFERS", [it for it in calibration.judged if it.differs]), ("NO VERDICT", errors)):
+    for sign, judged in (
+        ("DIFFERS", [it for it in calibration.judged if it.differs]),
+        ("NO VERDICT", errors),
+    ):
         for it in judged[:_MOST]:
             yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
             for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
@@ -74,7 +114,9 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield ""
     table = calibration.overall.table
     passes, fails = (f"{table.pp:,}", f"{table.pf:,}"), (f"{table.fp:,}", f"{table.ff:,}")
-    yield from _columns([("", "grader: pass", "grader: fail"), ("person: pass", *passes), ("person: fail", *fails)])
+    yield from _columns(
+        [("", "grader: pass", "grader: fail"), ("person: pass", *passes), ("person: fail", *fails)]
+    )
     yield ""
     yield from (f"{text}." for text in _remarks(calibration))
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
@@ -103,7 +145,9 @@ def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _name(agreement: Agreement) -> str:
-    return f"{agreement.assertion} ({agreement.metric})" if agreement.metric else agreement.assertion
+    return (
+        f"{agreement.assertion} ({agreement.metric})" if agreement.metric else agreement.assertion
+    )
 
 
 def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
@@ -112,7 +156,9 @@ def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
         name,
         f"{sum(agreement.table):,}",
         _share(agreement.agreement),
-        f"{kappa.value:.2f} ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa else "none",
+        f"{kappa.value:.2f} ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})"
+        if kappa
+        else "none",
         _share(agreement.tpr) + (", too few" if "pass" in few else ""),
         _share(agreement.tnr) + (", too few" if "fail" in few else ""),
         f"{counted.minority:,} of {counted.votes:,}",
@@ -123,7 +169,9 @@ def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
 def _share(share: Share) -> str:
     if share.value is None or share.interval is None:
         return "none"
-    low, high = (percents(end, share.value)[0] for end in share.interval)  # 99.98% must not read 100%
+    low, high = (
+        percents(end, share.value)[0] for end in share.interval
+    )  # 99.98% must not read 100%
     return f"{percent(share.value)} ({low} to {high})"
 
 
@@ -148,7 +196,11 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     if overall.errors:
         yield f"{many(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     rates = [(rate, overall.corrected(rate)) for rate in _RATES]
-    told = [f"{percent(real)} where it measures {percent(rate)}" for rate, real in rates if real is not None]
+    told = [
+        f"{percent(real)} where it measures {percent(rate)}"
+        for rate, real in rates
+        if real is not None
+    ]
     if told:
         yield f"Corrected for its mistakes (Rogan and Gladen), a pass rate of this grader means {', '.join(told)}"
     needed = f"`noise` is suggested from {VOTES} votes on outputs that mostly pass"
@@ -181,23 +233,45 @@ def _counted(agreement: Agreement) -> dict[str, Any]:
 
 def _judged(judged: Judged) -> dict[str, Any]:
     row, first = judged.rows[0], judged.first
-    asks = [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades]
+    asks = [
+        {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
+        for grade in judged.grades
+    ]
     told = {name: getattr(row, name) for name in ("description", "vars", "prompt")}
-    told |= {"assertion": first.assertion.type, "metric": first.metric, "output": row.output, "label": "pass" if judged.passes else "fail"}
-    return told | {"outcome": first.outcome.value, "differs": judged.differs, "asks": asks, "source": judged.origin}
+    told |= {
+        "assertion": first.assertion.type,
+        "metric": first.metric,
+        "output": row.output,
+        "label": "pass" if judged.passes else "fail",
+    }
+    return told | {
+        "outcome": first.outcome.value,
+        "differs": judged.differs,
+        "asks": asks,
+        "source": judged.origin,
+    }
 
 
-def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> tuple[Calibration, Iterable[str], Mapping[str, str]]:
+def calibrate(
+    settings: Settings, path: str, asks: int, progress: Progress
+) -> tuple[Calibration, Iterable[str], Mapping[str, str]]:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError.
 
     Gives the figures, the text for people in parts, and why a report file could not be written, by its path.
     """
     if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
         what = "no report of a calibration is written as `{}`"
-        raise ConfigError(*(Mistake(what.format(path), None, "end it with .json") for path in wrong_outputs))
-    settings, kept = replace(settings, sentinels=""), settings.sentinels  # which is written, and not read
+        raise ConfigError(
+            *(Mistake(what.format(path), None, "end it with .json") for path in wrong_outputs)
+        )
+    settings, kept = (
+        replace(settings, sentinels=""),
+        settings.sentinels,
+    )  # which is written, and not read
     if asks > MAX_REPEATS:
-        raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
+        raise ConfigError.at(
+            f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
+        )
     selected: list[Selected] = []
 
     def choose(suites: list[Located]) -> list[Located]:
@@ -205,12 +279,27 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> t
         planned, chosen, unfit = labels.select(found, suites, asks)
         selected.extend(chosen)
         suite = planned[0].suite
-        return [replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong, *unfit))), *planned[1:]]
+        return [
+            replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong, *unfit))),
+            *planned[1:],
+        ]
 
-    session = Session.begin(settings, [*settings.outputs, *filter(None, [kept])], choose=choose, inputs=[(settings.cwd / path).resolve()])
+    session = Session.begin(
+        settings,
+        [*settings.outputs, *filter(None, [kept])],
+        choose=choose,
+        inputs=[(settings.cwd / path).resolve()],
+    )
     # Without a rule nothing is asked again: each ask is to be held against its label.
-    plan = replace(session.prepared.plan, jobs=labels.jobs_of(session.prepared.plan, selected, asks), policies=())
-    asked = [any("text" in bound.models for bound in job.assertions[0].bounds) for job in plan.jobs[: len(selected)]]
+    plan = replace(
+        session.prepared.plan,
+        jobs=labels.jobs_of(session.prepared.plan, selected, asks),
+        policies=(),
+    )
+    asked = [
+        any("text" in bound.models for bound in job.assertions[0].bounds)
+        for job in plan.jobs[: len(selected)]
+    ]
     if kept and sum(asked) < labels.LEAST:
         what = f"a model grades {many(sum(asked), 'labelled output')}, and sentinels are {labels.LEAST} to {labels.MOST}"
         raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
@@ -219,7 +308,9 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> t
     judged = []
     for number, it in enumerate(selected):
         origin = conceal(it.label.origin, prepared.hide)
-        judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number]))
+        judged.append(
+            Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
+        )
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(as_json, found))
     if kept and found.overall.agreement.count:
@@ -244,11 +335,16 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
     """
     session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
     hide = session.prepared.hide
-    texts = (json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) for call in calls(session.prepared.plan.jobs))
+    texts = (
+        json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
+        for call in calls(session.prepared.plan.jobs)
+    )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
     lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
     if not output:
         return lines
-    for failure in write_documents({output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged).values():
+    for failure in write_documents(
+        {output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged
+    ).values():
         raise ConfigError.at(failure, None, "name another file")
     return iter(())

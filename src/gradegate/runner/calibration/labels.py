@@ -34,7 +34,9 @@ _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 def _answered(output: str) -> str:
     if not any(sign.isprintable() and not sign.isspace() for sign in output):
-        raise ValueError("is empty: a run treats this as an error of the target, and grades nothing")
+        raise ValueError(
+            "is empty: a run treats this as an error of the target, and grades nothing"
+        )
     return output
 
 
@@ -84,8 +86,15 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
             labels.append(Label.model_validate({**row, "origin": origin}))
         except ValidationError as e:
             found += mistakes(e, row, name)
-            if {detail["loc"][0] for detail in e.errors(include_url=False)} <= {"label", "output"}:  # whatever else is wrong is told, too
-                labels.append(Label.model_validate({**row, "label": "pass", "output": f"line {row.line}", "origin": origin}))
+            if {detail["loc"][0] for detail in e.errors(include_url=False)} <= {
+                "label",
+                "output",
+            }:  # whatever else is wrong is told, too
+                labels.append(
+                    Label.model_validate(
+                        {**row, "label": "pass", "output": f"line {row.line}", "origin": origin}
+                    )
+                )
     if not rows and not found:
         found.append(Mistake("the file holds no labels", Origin(name), _FORM))
     return labels, found
@@ -99,15 +108,21 @@ class Selected(Struct, frozen=True):
 
     label: Label
     case: Case
-    earlier: int = 0  # how often the same output was labelled before, so that no ask repeats another's request
+    earlier: int = (
+        0  # how often the same output was labelled before, so that no ask repeats another's request
+    )
 
 
-def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tuple[list[Located], list[Selected], list[Mistake]]:
+def select(
+    labels: Iterable[Label], suites: Sequence[Located], asks: int
+) -> tuple[list[Located], list[Selected], list[Mistake]]:
     """The suites with the cases that labels are about, each answered ``asks`` times, and the labels in the order of those cases.
 
     A label that fits no case, or several, is a mistake.
     """
-    named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
+    named: dict[str | None, list[tuple[int, Case]]] = defaultdict(
+        list
+    )  # by description, and all of them
     for number, located in enumerate(suites):
         for own in located.suite.cases:
             named[own.description].append((number, own))
@@ -116,25 +131,46 @@ def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> tup
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
     wrong: list[Mistake] = []
-    known = {name for _, case in named[None] for it in _each(case.assertions) for name in (it.type, it.metric) if name}
+    known = {
+        name
+        for _, case in named[None]
+        for it in _each(case.assertions)
+        for name in (it.type, it.metric)
+        if name
+    }
     for label in labels:
         case: Case | None = None
         try:
             number, case = _case(label, named[label.description])
             assertion = _assertion(case, label)
-            chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
-            first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
+            chosen = {
+                name: label.vars[name]
+                for name in sorted(label.vars)
+                if label.vars[name] != case.vars[name]
+            }
+            first = seen.setdefault(
+                (id(case), id(assertion), json.dumps(chosen), label.output), label
+            )
             if first.passes != label.passes:
-                raise label.wrong(f"this output has the other label at {first.origin}", "agree on one label")
-            recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=asks))
+                raise label.wrong(
+                    f"this output has the other label at {first.origin}", "agree on one label"
+                )
+            recorded = replace(
+                _recorded(case, assertion, label), options=replace(case.options, repeat=asks)
+            )
             found[number].append(Selected(label, recorded, outputs[label.output]))
             outputs[label.output] += 1
         except ConfigError as e:
             wrong += e.mistakes
-            if case is None and known.isdisjoint((label.assertion, label.assertion.rpartition("#")[0])):
+            if case is None and known.isdisjoint(
+                (label.assertion, label.assertion.rpartition("#")[0])
+            ):
                 cure = suggest(label.assertion, known) or "name one by its type or metric"
                 wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
-    planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
+    planned = [
+        replace(it, recorded=tuple(s.case for s in found[number]))
+        for number, it in enumerate(suites)
+    ]
     return planned, [selected for number in range(len(suites)) for selected in found[number]], wrong
 
 
@@ -149,7 +185,15 @@ def jobs_of(plan: Plan, selected: Sequence[Selected], asks: int) -> tuple[Job, .
         raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
     return tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(of_case[id(it.case)][0], repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
+        replace(
+            of_case[id(it.case)][0],
+            repeats=1,
+            render=None,
+            recall=None,
+            stores="",
+            in_order=False,
+            ask=it.earlier * asks + ask,
+        )
         for ask in range(asks)
         for it in selected
     )
@@ -163,9 +207,13 @@ def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
     if not fitting:
         called = "" if label.description is None else f" `{label.description}`"
         called += " with these `vars`" if label.vars else ""
-        raise label.wrong(f"the config has no case{called}", "copy the `description` of a test of the config")
+        raise label.wrong(
+            f"the config has no case{called}", "copy the `description` of a test of the config"
+        )
     if len(fitting) > 1:
-        places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN]) + ", ..." * (len(fitting) > _SHOWN)
+        places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN]) + ", ..." * (
+            len(fitting) > _SHOWN
+        )
         cure = "say which with the case's variables in `vars`"
         raise label.wrong(f"the label fits {len(fitting):,} cases of the config: {places}", cure)
     return fitting[0]
@@ -173,9 +221,16 @@ def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
 
 def _fits(case: Case, label: Label) -> bool:
     """Whether the case has the label's variables; of a variable with several values, one of them."""
-    several = {name: own for name, own in case.vars.items() if isinstance(own, list) and case.options.expand_vars}
+    several = {
+        name: own
+        for name, own in case.vars.items()
+        if isinstance(own, list) and case.options.expand_vars
+    }
     given = label.vars.items()
-    return all(name in case.vars and (value == case.vars[name] or value in several.get(name, ())) for name, value in given)
+    return all(
+        name in case.vars and (value == case.vars[name] or value in several.get(name, ()))
+        for name, value in given
+    )
 
 
 def _assertion(case: Case, label: Label) -> Assertion:
@@ -187,14 +242,22 @@ def _assertion(case: Case, label: Label) -> Assertion:
         named = [it for it in written if ordinal[1] in (it.type, it.metric)]
         found = named[int(ordinal[2]) - 1 : int(ordinal[2])]
     if not found:
-        names = dict.fromkeys(f"`{name}`" for it in written for name in (it.type, it.metric) if name)
-        raise label.wrong(f"its case has no assertion `{label.assertion}`", f"it has {', '.join(names) or 'none'}")
+        names = dict.fromkeys(
+            f"`{name}`" for it in written for name in (it.type, it.metric) if name
+        )
+        raise label.wrong(
+            f"its case has no assertion `{label.assertion}`", f"it has {', '.join(names) or 'none'}"
+        )
     if len(found) > 1:
-        cure = f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
+        cure = (
+            f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
+        )
         raise label.wrong(f"its case has {len(found)} assertions `{label.assertion}`", cure)
     kind = GRADERS.find(found[0].type.removeprefix("not-"))
     if kind is not None and kind.compares:
-        raise label.wrong(f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out")
+        raise label.wrong(
+            f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out"
+        )
     return found[0]
 
 
@@ -214,7 +277,14 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         what = "its case is a live conversation, so the output alone cannot be graded"
         raise label.wrong(what, "label cases with a recorded conversation")
     last = answers[-1]
-    return replace(case, turns=(*case.turns[:last], replace(case.turns[last], content=label.output), *case.turns[last + 1 :]))
+    return replace(
+        case,
+        turns=(
+            *case.turns[:last],
+            replace(case.turns[last], content=label.output),
+            *case.turns[last + 1 :],
+        ),
+    )
 
 
 LEAST, MOST = 5, 30
@@ -224,38 +294,68 @@ _NONE = Note("the base has no sentinels: the sentinels of this pull request coun
 
 def sentinel_mistakes(suites: Sequence[Located]) -> list[Mistake]:
     """What is wrong with the files that gates name."""
-    return [mistake for file, group in _by_file(suites).items() for mistake in _chosen(file, group)[2]]
+    return [
+        mistake for file, group in _by_file(suites).items() for mistake in _chosen(file, group)[2]
+    ]
 
 
-def with_sentinels(planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None) -> Plan:
+def with_sentinels(
+    planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None
+) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found: list[tuple[Job, bool]] = []
     shares, notes, wrong = [], list[Note](), sentinel_mistakes(suites)
-    held = {rule.suite: policy.sentinels for policy in base.policies for rule in policy.rules} if base else {}
+    held = (
+        {rule.suite: policy.sentinels for policy in base.policies for rule in policy.rules}
+        if base
+        else {}
+    )
     for own, group in _by_file(suites).items() if not settings.listing else ():
-        file = next((held[it.suite.file] for it in group if held.get(it.suite.file)), None) if base else own
+        file = (
+            next((held[it.suite.file] for it in group if held.get(it.suite.file)), None)
+            if base
+            else own
+        )
         if file is None:
             notes.append(_NONE)
             continue
         chosen, selected, unfit = _chosen(file, group)
-        made = plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
+        made = (
+            plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
+        )
         for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 found.append((job, it.label.passes))
             else:
-                unfit += it.label.wrong("no model grades this, so it cannot show whether a grader has moved", "leave it out").mistakes
+                unfit += it.label.wrong(
+                    "no model grades this, so it cannot show whether a grader has moved",
+                    "leave it out",
+                ).mistakes
         if base and unfit:
-            notes.append(Note(f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"))
+            notes.append(
+                Note(
+                    f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"
+                )
+            )
         wrong += [] if base else [it for it in unfit if it not in wrong]
         lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
-        if share is None and lines:  # what the grader agreed with, where the first line of the file says it
+        if (
+            share is None and lines
+        ):  # what the grader agreed with, where the first line of the file says it
             measured = lines[0].get("agreement")
             share = measured if isinstance(measured, float) or type(measured) is int else None
         shares.append(1 - group[0].suite.policy.noise if share is None else share)
     if wrong:
         raise ConfigError(*wrong)
-    writes_history, on_default = settings.history_out and settings.environment.is_trusted, settings.environment.is_default_branch
-    sentinels = Sentinels(tuple(found), min(shares), bool(writes_history or (settings.auto and on_default))) if found else None
+    writes_history, on_default = (
+        settings.history_out and settings.environment.is_trusted,
+        settings.environment.is_default_branch,
+    )
+    sentinels = (
+        Sentinels(tuple(found), min(shares), bool(writes_history or (settings.auto and on_default)))
+        if found
+        else None
+    )
     return replace(planned, sentinels=sentinels, notes=(*planned.notes, *notes))
 
 
@@ -268,12 +368,16 @@ def _by_file(suites: Sequence[Located]) -> dict[SentinelFile, list[Located]]:
     return groups
 
 
-def _chosen(file: SentinelFile, group: Sequence[Located]) -> tuple[list[Located], list[Selected], list[Mistake]]:
+def _chosen(
+    file: SentinelFile, group: Sequence[Located]
+) -> tuple[list[Located], list[Selected], list[Mistake]]:
     """The suites with the labelled outputs, and these; what is wrong with the file."""
     found, wrong = parse(file.content, file.name)
     if found and not LEAST <= len(found) <= MOST:
         where = found[MOST].origin if len(found) > MOST else file.origin
-        wrong.append(Mistake(f"`{file.name}` has {many(len(found), 'labelled output')}", where, _NUMBER))
+        wrong.append(
+            Mistake(f"`{file.name}` has {many(len(found), 'labelled output')}", where, _NUMBER)
+        )
     chosen, selected, unfit = select(found, group, 1)
     return chosen, selected, [*wrong, *unfit]
 
@@ -283,8 +387,17 @@ def _chosen(file: SentinelFile, group: Sequence[Located]) -> tuple[list[Located]
 
 def sentinel_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
     """The agreement that was measured, and up to 30 of the labels, spread over all of them."""
-    own = [it.label for it, judged in zip(selected, calibration.judged, strict=True) if judged.asks_model]
+    own = [
+        it.label
+        for it, judged in zip(selected, calibration.judged, strict=True)
+        if judged.asks_model
+    ]
     count = min(MOST, len(own))
-    chosen = (own[number * len(own) // count].model_dump(exclude={"origin"}, exclude_unset=True) for number in range(count))
+    chosen = (
+        own[number * len(own) // count].model_dump(exclude={"origin"}, exclude_unset=True)
+        for number in range(count)
+    )
     head = {"agreement": round(calibration.overall.agreement.value or 0.0, 4)}
-    return Document(Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *chosen)))
+    return Document(
+        Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *chosen))
+    )

@@ -40,9 +40,16 @@ class Askable:
         rules, position = () if job.of_base else self.rules.get(job.suite, ()), 0
         looked_at = {id(binding) for rule in rules for binding in selected(rule, job)}
         for binding in job.assertions:
-            first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
+            first = (
+                position if isinstance(binding, Bound) else position + 1
+            )  # a set comes before its members
             negated_set = isinstance(binding, BoundSet) and binding.asserted.negated
-            if id(binding) in looked_at and binding.asserted.counts and not binding.compares and not negated_set:
+            if (
+                id(binding) in looked_at
+                and binding.asserted.counts
+                and not binding.compares
+                and not negated_set
+            ):
                 for offset, bound in enumerate(binding.bounds):
                     if bound.asserted.counts and mode_of(bound, job) != "off":
                         yield first + offset, bound
@@ -62,7 +69,13 @@ class Askable:
 def mode_of(bound: Bound, job: Job) -> str:
     """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, and for runs, "answers" is "grader"."""
     mode = bound.again.mode
-    asked = not job.needs and not job.case.recorded and job.given is None and job.render is None and job.recall is None
+    asked = (
+        not job.needs
+        and not job.case.recorded
+        and job.given is None
+        and job.render is None
+        and job.recall is None
+    )
     asked = asked and job.target.replies_from != "prompt"
     if mode == "answers" and not asked:
         return "grader" if "text" in bound.models else "off"
@@ -94,7 +107,15 @@ class Histories:
                     if not bound.again.opinions:
                         held = bound.asserted
                         graders = sorted(model.id for model in bound.models.values())
-                        own = digest([key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps])
+                        own = digest(
+                            [
+                                key,
+                                held.key.hex(),
+                                held.definition.hex(),
+                                graders,
+                                bound.rubric.steps,
+                            ]
+                        )
                         mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
         return found
 
@@ -116,16 +137,25 @@ class Histories:
         bound = dict(self._askable.of(job))[position]
         failed = found.failed if mode_of(bound, job) == "grader" else ""
         mean = mean_share(*self._shares(model), noise)
-        return Prior(found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky)
+        return Prior(
+            found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky
+        )
 
     def may_decide(self, job: Job, identity: str) -> bool:
         """Whether the history is used where one of its models grades first."""
         runs = self.records[identity].runs if identity in self.records else ()
-        return self._askable.policies[job.suite].noise > 0 and any(count(runs, model).used for model in {run.model for run in runs})
+        return self._askable.policies[job.suite].noise > 0 and any(
+            count(runs, model).used for model in {run.model for run in runs}
+        )
 
     def _share(self, model: str) -> tuple[int, int]:
         """The votes of all used histories of the plan by one model."""
-        used = [it for ids in self._identities.values() for own in ids.values() if (it := self.counted(own, model)).used]
+        used = [
+            it
+            for ids in self._identities.values()
+            for own in ids.values()
+            if (it := self.counted(own, model)).used
+        ]
         return sum(it.fails for it in used), sum(it.passes for it in used)
 
     # --- what came of it --------------------------------------------------------------------------------------
@@ -152,7 +182,11 @@ class Histories:
             return None
         held = [(own, grade) for _, _, own, grade in self._grades(rows) if own in self.records]
         past = [it.history for _, it in held if it.history]
-        newest = max((run for record in self.records.values() for run in record.runs), key=lambda run: run.at, default=None)
+        newest = max(
+            (run for record in self.records.values() for run in record.runs),
+            key=lambda run: run.at,
+            default=None,
+        )
         return HistoryReport(
             file=self._plan.history.file,
             commit=newest.commit if newest else "",
@@ -164,23 +198,38 @@ class Histories:
 
     def lines(self, run: RunResult) -> Iterator[str]:
         """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
-        from gradegate.results.results_file import history_lines  # its shapes take as long to define as a small plan to make
+        from gradegate.results.results_file import (
+            history_lines,
+        )  # its shapes take as long to define as a small plan to make
 
         records, requests = dict(self.records), dict[int, str]()
         for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
                 stands = grade.outcome is not Outcome.FAIL or grade.confirmed
                 outcome = grade.outcome.value if stands else "open"
-                asked = requests.get(id(job)) or requests.setdefault(id(job), request(job).hex()[:_DIGITS])
-                past = PastRun(run.made.started[:10], run.made.commit[:_SHORT], grade.model, _votes(grade), outcome, asked)
+                asked = requests.get(id(job)) or requests.setdefault(
+                    id(job), request(job).hex()[:_DIGITS]
+                )
+                past = PastRun(
+                    run.made.started[:10],
+                    run.made.commit[:_SHORT],
+                    grade.model,
+                    _votes(grade),
+                    outcome,
+                    asked,
+                )
                 before = records[own].runs if own in records else ()
-                records[own] = GradeRecord(f"{name(row)} / {called(grade.assertion)}", cut((*before, past)))
+                records[own] = GradeRecord(
+                    f"{name(row)} / {called(grade.assertion)}", cut((*before, past))
+                )
         yield from history_lines(records)
 
     def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
         """The grades with an identity, and what they are of."""
         single = (row for row in rows if not row.needs)  # several runs of one case have no history
-        for (place, identities), row in zip(self._identities.items(), single, strict=True) if self._plan.history else ():
+        for (place, identities), row in (
+            zip(self._identities.items(), single, strict=True) if self._plan.history else ()
+        ):
             for position, own in identities.items():
                 yield self._plan.jobs[place[0]], row, own, row.grades[position]
 

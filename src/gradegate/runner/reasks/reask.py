@@ -39,7 +39,9 @@ class Asking(Struct):
     asks: dict[int, list[Grade]]
     lead: Lead
     reask: int
-    anew: bool = False  # each time a new answer is asked for, and all that are open are graded in it
+    anew: bool = (
+        False  # each time a new answer is asked for, and all that are open are graded in it
+    )
     priors: Mapping[int, Prior] = {}  # of grades with a history that is used
     answers: list[str] = []  # the new ones
     usages: list[Usage] = []  # the target's, of these
@@ -58,12 +60,18 @@ class Asking(Struct):
         self._times, places = self._times + 1, self.open
         answer: Transcript | Exception = self.transcript
         if self.anew:
-            answer = guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
-        grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
+            answer = guarded(
+                lambda: converse.transcript(self.job, converse.Memory()), lambda error: error
+            )
+        grades = gather(
+            [partial(self._ask, self.bounds[place], answer, self._times) for place in places]
+        )
         cut = stopped()
         if self.anew:
             heard = answer.transcript if isinstance(answer, Untransformed) else answer
-            self.answers.append(heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})")
+            self.answers.append(
+                heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})"
+            )
             self.usages.append(heard.usage if isinstance(heard, Transcript) else NO_USAGE)
         self._last = []
         for place, grade in zip(places, grades, strict=True):
@@ -95,7 +103,9 @@ class Asking(Struct):
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""
         outcomes = [grade.outcome for grade in tuple(self.asks[place])]
-        return standing(outcomes, self.lead, len(self.bounds[place].again.opinions), self.priors.get(place))
+        return standing(
+            outcomes, self.lead, len(self.bounds[place].again.opinions), self.priors.get(place)
+        )
 
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
@@ -103,7 +113,11 @@ class Asking(Struct):
         models = (opinion(bound, number).models for number in range(len(asks)))
         names = [of["text"].name if "text" in of else "" for of in models]
         grade = concluded(asks, names, self.lead, len(bound.again.opinions), self.priors.get(place))
-        evidence = {**grade.evidence, "answers": self.answers[: len(asks) - 1]} if self.anew else grade.evidence
+        evidence = (
+            {**grade.evidence, "answers": self.answers[: len(asks) - 1]}
+            if self.anew
+            else grade.evidence
+        )
         return replace(grade, inner=asks[0].inner, evidence=evidence)
 
     def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
@@ -117,14 +131,24 @@ class Asking(Struct):
 def opinion(bound: Bound, number: int) -> Bound:
     """The assertion with the model that grades the ``number``-th ask, from 0: second opinions and the first grader take turns."""
     whose = turn(number, len(bound.again.opinions))
-    return replace(bound, models={**bound.models, "text": bound.again.opinions[whose - 1]}) if whose else bound
+    return (
+        replace(bound, models={**bound.models, "text": bound.again.opinions[whose - 1]})
+        if whose
+        else bound
+    )
 
 
 # The asks of a base are counted from here, so that none is the same request as one of the run, where both answers are the same.
 FIRST = 1000
-OLD_LEAD = 2  # by so many votes a failure that is old has to lead, where a rule has it asked again at all
+OLD_LEAD = (
+    2  # by so many votes a failure that is old has to lead, where a rule has it asked again at all
+)
 _TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR: Outcome.ERROR}
-_STANDS = {Standing.FAIL: Outcome.PASS, Standing.UNASKABLE: Outcome.ERROR, Standing.DISPUTED: Outcome.ERROR}  # and otherwise it does not
+_STANDS = {
+    Standing.FAIL: Outcome.PASS,
+    Standing.UNASKABLE: Outcome.ERROR,
+    Standing.DISPUTED: Outcome.ERROR,
+}  # and otherwise it does not
 
 
 class Regrading(Asking):
@@ -159,7 +183,9 @@ class Beside(Struct):
     usage: Usage = NO_USAGE
 
     @classmethod
-    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Mapping[Place, Row | None]) -> Beside | None:
+    def of(
+        cls, plan: Plan, askable: Askable, reask: int, fresh: Mapping[Place, Row | None]
+    ) -> Beside | None:
         """The counterparts of a plan; ``fresh`` are the answers of the base that were asked for in this run.
 
         None where neither a base is there nor a rule that asks for one.
@@ -171,8 +197,14 @@ class Beside(Struct):
         if plan.baseline is None:
             asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
             return cls(None, fresh, (), askable, reask) if asked else None
-        places = [(index, it) for index, job in enumerate(plan.jobs) for it in range(1 if job.needs else job.repeats)]
-        paired, removed = pair((identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline)
+        places = [
+            (index, it)
+            for index, job in enumerate(plan.jobs)
+            for it in range(1 if job.needs else job.repeats)
+        ]
+        paired, removed = pair(
+            (identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline
+        )
         return cls(plan.baseline, dict(zip(places, paired, strict=True)), removed, askable, reask)
 
     def stated(self, case: Place, job: Job, row: Row, open_: Collection[int]) -> Row:
@@ -183,7 +215,9 @@ class Beside(Struct):
         again: Mapping[int, Outcome] = {}
         if any(grade.outcome is Outcome.FAIL for grade in row.grades):
             base = self.paired.get(case)
-            asked = {place for place, _ in self.askable.of(job)} if not base or not base.runs else set()  # k of n stands for that
+            asked = (
+                {place for place, _ in self.askable.of(job)} if not base or not base.runs else set()
+            )  # k of n stands for that
             fixed = {place: Outcome.PASS for place in range(len(row.grades)) if place not in asked}
             again = fixed | self.again.get(case, {})
         return stated(beside(row, self.paired.get(case)), again, open_)
@@ -193,16 +227,24 @@ class Beside(Struct):
         own = any(rule.own for rule in self.askable.rules.get(job.suite, ()))
         return not own and is_old(row, row.grades[position])
 
-    def regrading(self, case: Place, place: Place, job: Job, row: Row, begun: Collection[int]) -> Regrading | None:
+    def regrading(
+        self, case: Place, place: Place, job: Job, row: Row, begun: Collection[int]
+    ) -> Regrading | None:
         """What else than has ``begun`` has to be graded again of the base's answer: are the confirmed failures of a row new?"""
         answer, done = self.paired.get(case), {*self.again.get(case, ()), *begun}
-        bounds = {it: bound for it, bound in self.askable.of(job) if it not in done and _waits(row.grades[it])}
+        bounds = {
+            it: bound
+            for it, bound in self.askable.of(job)
+            if it not in done and _waits(row.grades[it])
+        }
         if answer is None or answer.runs or not bounds:
             return None
         if answer.hidden:
             self.give_up(case, row)
             return None
-        asks = {it: [replace(row.grades[it], usage=NO_USAGE)] for it in bounds}  # the record, turned round
+        asks = {
+            it: [replace(row.grades[it], usage=NO_USAGE)] for it in bounds
+        }  # the record, turned round
         # What the graders of the base saw; the variables are the same, or nothing would be compared.
         saw = replace(answer.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools)
         return Regrading(place, job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
@@ -210,21 +252,37 @@ class Beside(Struct):
     def keep(self, case: Place, regrading: Regrading) -> None:
         """Take what was found: of each grade that was brought to its end, whether its PASS stands, and what the graders took."""
         standings = {place: regrading.standing(place) for place in regrading.asks}
-        found = {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
+        found = {
+            place: _STANDS.get(it, Outcome.FAIL)
+            for place, it in standings.items()
+            if it is not Standing.OPEN
+        }
         self.again.setdefault(case, {}).update(found)
-        self.usage += sum((ask.usage for asks in regrading.asks.values() for ask in asks[1:]), regrading.lost)
+        self.usage += sum(
+            (ask.usage for asks in regrading.asks.values() for ask in asks[1:]), regrading.lost
+        )
 
     def give_up(self, case: Place, row: Row) -> None:
         """Let what was still to be graded again of the base's answer be what nobody can tell."""
         done = self.again.setdefault(case, {})
-        done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
+        done |= {
+            place: Outcome.ERROR
+            for place, grade in enumerate(row.grades)
+            if _waits(grade) and place not in done
+        }
 
     def report(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The figures; None where there is nothing to compare with."""
         if self.baseline is None:
             return None
         cost, latency = increases(rows)
-        found = report([*as_cases(None, rows)], [*self.paired.values()], self.removed, self.baseline, datetime.now(UTC))
+        found = report(
+            [*as_cases(None, rows)],
+            [*self.paired.values()],
+            self.removed,
+            self.baseline,
+            datetime.now(UTC),
+        )
         return replace(found, cost=cost, latency=latency)
 
 

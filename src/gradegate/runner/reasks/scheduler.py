@@ -19,7 +19,9 @@ from gradegate.runner.rounds import Place, Portions, Rounds, by_job
 from gradegate.runner.rows import concluded, with_grades
 from gradegate.structs import Struct, replace
 
-Pursue = Callable[[Sequence[Asking], Portions, Stopped], None]  # brings askings to their end, or as far as it can
+Pursue = Callable[
+    [Sequence[Asking], Portions, Stopped], None
+]  # brings askings to their end, or as far as it can
 
 
 class Answer(Struct, frozen=True):
@@ -56,14 +58,18 @@ class Confirming:
     ) -> None:
         self._askable, self._histories = askable, histories
         self._pursue = pursue
-        self._rounds = rounds  # of cases that re-asks may unsettle; None where another job makes these
+        self._rounds = (
+            rounds  # of cases that re-asks may unsettle; None where another job makes these
+        )
         self._answers: list[Answer] = []
         self.places: list[Place] = []  # of the answers
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
-        self._open: dict[int, set[int]] = {}  # the positions of failing grades that may be asked again
+        self._open: dict[
+            int, set[int]
+        ] = {}  # the positions of failing grades that may be asked again
         self._torn: set[Grades] = set()  # grades of which neither side won
         self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
@@ -113,13 +119,21 @@ class Confirming:
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
         while self._rounds:
-            wanted = self._rounds.next(by_job((it.place, it.row) for it in self._answers if it.job.needs))
+            wanted = self._rounds.next(
+                by_job((it.place, it.row) for it in self._answers if it.job.needs)
+            )
             known = set(self.places)
-            places = [place for place in wanted if place not in known]  # what is asked with them may have been before
+            places = [
+                place for place in wanted if place not in known
+            ]  # what is asked with them may have been before
             if not places:
                 return
             for place, asked in self._rounds.take(places).items():
-                self._add(Answer(asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript))
+                self._add(
+                    Answer(
+                        asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript
+                    )
+                )
 
     def round(self, spare: int) -> list[Grades]:
         """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
@@ -135,13 +149,22 @@ class Confirming:
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(number, {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)})
+            self._change(
+                number,
+                {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)},
+            )
             self._state([number])
         for number in self._open:
             left, answer = dict(self._left(number)), self._answers[number]
-            grades = tuple(replace(grade, unconfirmed=place in left) for place, grade in enumerate(answer.row.grades))
+            grades = tuple(
+                replace(grade, unconfirmed=place in left)
+                for place, grade in enumerate(answer.row.grades)
+            )
             self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
-        found = by_job((it.place, self._histories.told(it.job, it.row, self._histories.of(it.place))) for it in self._answers)
+        found = by_job(
+            (it.place, self._histories.told(it.job, it.row, self._histories.of(it.place)))
+            for it in self._answers
+        )
         return [row for rows in found.values() for row in stated(rows)]
 
     # --- what is open -----------------------------------------------------------------------------------------
@@ -151,11 +174,17 @@ class Confirming:
             return Waves((), ())
         rules = (rule for several in self._askable.rules.values() for rule in several)
         compared = self._beside is not None and self._beside.baseline is not None
-        return Waves(rules, {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()}, compared)
+        return Waves(
+            rules,
+            {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()},
+            compared,
+        )
 
     def _opened(self, number: int) -> Opened:
         numbers = self._cases[self._answers[number].case]
-        return Opened.of_case([(it, self._answers[it].row, frozenset(self._open.get(it, ()))) for it in numbers])
+        return Opened.of_case(
+            [(it, self._answers[it].row, frozenset(self._open.get(it, ()))) for it in numbers]
+        )
 
     # --- a wave -----------------------------------------------------------------------------------------------
 
@@ -165,22 +194,52 @@ class Confirming:
         for number, position in wave:
             answer = self._answers[number]
             bound = dict(self._askable.of(answer.job))[position]
-            old = self._beside is not None and not answer.job.needs and self._beside.remembers(answer.job, answer.row, position)
-            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(position)
+            old = (
+                self._beside is not None
+                and not answer.job.needs
+                and self._beside.remembers(answer.job, answer.row, position)
+            )
+            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(
+                position
+            )
         for (number, anew, old), positions in groups.items():
-            job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript
+            job, row, transcript = (
+                (answer := self._answers[number]).job,
+                answer.row,
+                answer.transcript,
+            )
             bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
             asks = {place: [row.grades[place]] for place in bounds}
             lead = self._askable.lead(job.suite)
             kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
             priors = {} if old else self._priors(number, positions)
-            yield number, kind(answer.place, job, transcript or row.transcript, bounds, asks, lead, self._reask, anew, priors)
+            yield (
+                number,
+                kind(
+                    answer.place,
+                    job,
+                    transcript or row.transcript,
+                    bounds,
+                    asks,
+                    lead,
+                    self._reask,
+                    anew,
+                    priors,
+                ),
+            )
 
     def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
         """Of the grades whose history is used."""
         answer = self._answers[number]
-        known = ((place, own) for place, own in self._histories.of(answer.place).items() if place in positions)
-        priors = {place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model) for place, own in known}
+        known = (
+            (place, own)
+            for place, own in self._histories.of(answer.place).items()
+            if place in positions
+        )
+        priors = {
+            place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model)
+            for place, own in known
+        }
         return {place: prior for place, prior in priors.items() if prior}
 
     def _settle(self) -> list[int]:
@@ -188,12 +247,25 @@ class Confirming:
         numbers = []
         while self._wave:
             number, asking = self._wave[-1]
-            grades = {place: asking.concluded(place) for place in asking.asks if len(asking.asks[place]) > 1}
-            self._torn |= {(number, place) for place in grades if asking.standing(place) is Standing.CONTRADICTORY}
-            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
+            grades = {
+                place: asking.concluded(place)
+                for place in asking.asks
+                if len(asking.asks[place]) > 1
+            }
+            self._torn |= {
+                (number, place)
+                for place in grades
+                if asking.standing(place) is Standing.CONTRADICTORY
+            }
+            self._open[number] -= {
+                place for place, grade in grades.items() if grade.confirmed is not None
+            }
             self._change(number, grades)
             row = self._answers[number].row
-            self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + sum(asking.usages, NO_USAGE)))
+            self._answers[number] = replace(
+                self._answers[number],
+                row=replace(row, usage=row.usage + sum(asking.usages, NO_USAGE)),
+            )
             self._lost += asking.lost
             self.lost_answers += asking.lost_answers
             self._wave.pop()
@@ -206,11 +278,15 @@ class Confirming:
         changed = [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)]
         for binding in answer.job.assertions:
             if isinstance(binding, BoundSet):
-                inside = [replace(changed[place], inner=False) for place in members(changed, position)]
+                inside = [
+                    replace(changed[place], inner=False) for place in members(changed, position)
+                ]
                 changed[position] = conclude_set(binding, inside)
                 position += len(inside)
             position += 1
-        self._answers[number] = replace(answer, row=with_grades(answer.job.case, answer.row, changed))
+        self._answers[number] = replace(
+            answer, row=with_grades(answer.job.case, answer.row, changed)
+        )
         self._forgive(number)
 
     # --- quarantine -------------------------------------------------------------------------------------------
@@ -222,20 +298,37 @@ class Confirming:
         if quarantine is None or not answer.in_quarantine:
             return
         priors = self._priors(number, self._histories.of(answer.place))
-        bad = [place for place, grade in enumerate(grades) if grade.outcome is not Outcome.PASS and grade.assertion.counts]
+        bad = [
+            place
+            for place, grade in enumerate(grades)
+            if grade.outcome is not Outcome.PASS and grade.assertion.counts
+        ]
         held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
         broken = any(grades[place].outcome is Outcome.FAIL for place in held)
         held |= {chief(grades, place) for place in held}
         forgiven = {place for place in bad if place not in held and not grades[place].inner}
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
         if answer.job.case.threshold is not None or answer.job.case.scoring:
-            outcome, _, _ = concluded(answer.job.case, [replace(grade, quarantine="") for grade in grades])
+            outcome, _, _ = concluded(
+                answer.job.case, [replace(grade, quarantine="") for grade in grades]
+            )
             whole = outcome is Outcome.FAIL and not broken
-            forgiven = {place for place, grade in enumerate(grades) if whole and not grade.inner and place not in held}
+            forgiven = {
+                place
+                for place, grade in enumerate(grades)
+                if whole and not grade.inner and place not in held
+            }
         until = quarantine.until.isoformat()
-        changed = tuple(replace(it, quarantine=until if place in forgiven else "") for place, it in enumerate(grades))
+        changed = tuple(
+            replace(it, quarantine=until if place in forgiven else "")
+            for place, it in enumerate(grades)
+        )
         # A run that fails is no run that passes.
-        row = replace(answer.row, grades=changed) if answer.job.needs else with_grades(answer.job.case, answer.row, changed)
+        row = (
+            replace(answer.row, grades=changed)
+            if answer.job.needs
+            else with_grades(answer.job.case, answer.row, changed)
+        )
         self._answers[number] = replace(answer, row=row)
 
     def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
@@ -243,13 +336,19 @@ class Confirming:
         grade = self._answers[number].row.grades[place]
         if grade.assertion.is_set:  # its members say
             return True
-        if prior and not (prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True):
+        if prior and not (
+            prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True
+        ):
             return False
         return grade.outcome is Outcome.FAIL or (number, place) in self._torn
 
     def _unneeded(self) -> Iterator[str]:
         for number, answer in enumerate(self._answers):
-            for prior in self._priors(number, self._histories.of(answer.place)).values() if answer.in_quarantine else ():
+            for prior in (
+                self._priors(number, self._histories.of(answer.place)).values()
+                if answer.in_quarantine
+                else ()
+            ):
                 if not prior.flaky:
                     what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
                     cure = "fix it" if prior.fails else "remove the quarantine"
@@ -270,7 +369,9 @@ class Confirming:
             if self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], runs):
                 continue
             begun = {place for case, place in pending if case == answer.case}
-            if regrading := self._beside.regrading(answer.case, answer.place, answer.job, answer.row, begun):
+            if regrading := self._beside.regrading(
+                answer.case, answer.place, answer.job, answer.row, begun
+            ):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
         self._pursued([regrading for _, regrading in self._regradings], portions, stopped)
@@ -309,10 +410,16 @@ class Confirming:
         """The figures."""
         asked = list(self._asked_again())
         outcomes = [grade.outcome for grade in asked]
-        unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
+        unanswered = sum(
+            sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error
+        )
         for runs in self._cases.values():  # and runs that nobody needed
             job = self._answers[runs[0]].job
-            unanswered += (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job)) if job.needs else 0
+            unanswered += (
+                (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job))
+                if job.needs
+                else 0
+            )
         policies, suites = self._askable.policies.values(), self._askable.policies
         beside, answers = self._beside, self._answers
         left = [(number, place) for number in self._open for place, _ in self._left(number)]
@@ -326,7 +433,10 @@ class Confirming:
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
             not_asked_again=len(left),
-            pre_existing=sum(bool(beside and beside.remembers(answers[n].job, answers[n].row, place)) for n, place in left),
+            pre_existing=sum(
+                bool(beside and beside.remembers(answers[n].job, answers[n].row, place))
+                for n, place in left
+            ),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -343,7 +453,12 @@ class Confirming:
                 yield place, grades[place]
 
     def _asked_again(self) -> Iterator[Grade]:
-        return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
+        return (
+            grade
+            for number in sorted(self._seen)
+            for grade in self._answers[number].row.grades
+            if grade.votes
+        )
 
 
 def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
@@ -356,4 +471,6 @@ def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped)
             asking.take_back()
 
     while not stopped() and (open_ := [asking for asking in askings if asking.open]):
-        portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back)
+        portions.work(
+            lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back
+        )

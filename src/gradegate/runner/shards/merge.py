@@ -37,8 +37,20 @@ _LONGEST = 400  # characters of a problem
 def header(settings: Settings, plan: Plan, **more: Any) -> Header:
     """The first line of this shard's part, or of what is the whole plan's."""
     number, of = settings.shard or (0, 1)
-    own = {"gradegate": PART, "format": FORMAT, "version": __version__, "shard": number, "of": of, "round": 1, "attempt": 1}
-    of_run = {"plan": plan_digest(plan), "commit": settings.commit, "run": settings.environment.run[0]}
+    own = {
+        "gradegate": PART,
+        "format": FORMAT,
+        "version": __version__,
+        "shard": number,
+        "of": of,
+        "round": 1,
+        "attempt": 1,
+    }
+    of_run = {
+        "plan": plan_digest(plan),
+        "commit": settings.commit,
+        "run": settings.environment.run[0],
+    }
     return Header.model_validate({**own, **of_run, **more})
 
 
@@ -65,7 +77,9 @@ class Collected(Struct):
     def _missing(self, index: int, repeat: int) -> Asked:
         shard = self.owners[index]
         why = self.lacking.get(shard) or f"shard {shard}/{self.of} left no part"
-        return Asked(missing_row(self.book.plan.jobs[index], repeat, f"not run: {why}", Trouble.STOPPED))
+        return Asked(
+            missing_row(self.book.plan.jobs[index], repeat, f"not run: {why}", Trouble.STOPPED)
+        )
 
     def _lack(self, shard: int, what: str, so: str = "") -> None:
         """Name what is wrong with a shard, and what follows of that."""
@@ -77,9 +91,13 @@ class Collected(Struct):
         again = f" (round {round_})" if round_ > 1 else ""
         used = []
         for shard in range(1, self.of + 1):
-            own = [part for part in parts if (part.header.round, part.header.shard) == (round_, shard)]
+            own = [
+                part for part in parts if (part.header.round, part.header.shard) == (round_, shard)
+            ]
             last = max((part.header.attempt for part in own), default=0)
-            latest = [part for part in own if part.header.attempt == last]  # one, unless something is wrong
+            latest = [
+                part for part in own if part.header.attempt == last
+            ]  # one, unless something is wrong
             who = f"shard {shard}/{self.of}"
             if len(latest) > 1:
                 names = " and ".join(name_in(self.folder, part) for part in latest)
@@ -102,21 +120,39 @@ class Collected(Struct):
                 record = part.read(AsksRow, partial(found.add_asks, others=self.book), AccountRow)
             else:
                 planned = [index for index, owner in self.owners.items() if owner == shard]
-                places = {(index, repeat) for index in planned for repeat in range(self.book.plan.jobs[index].repeats)}
-                record = part.read(AnswerRow, partial(found.add_answer, planned=places, whose=who), AccountRow)
-                rounds, rows = Rounds(found.plan, lambda _: {}), by_job((place, it.row) for place, it in found.asked.items())
+                places = {
+                    (index, repeat)
+                    for index in planned
+                    for repeat in range(self.book.plan.jobs[index].repeats)
+                }
+                record = part.read(
+                    AnswerRow, partial(found.add_answer, planned=places, whose=who), AccountRow
+                )
+                rounds, rows = (
+                    Rounds(found.plan, lambda _: {}),
+                    by_job((place, it.row) for place, it in found.asked.items()),
+                )
                 jobs = [(index, found.plan.jobs[index], rows.get(index, ())) for index in planned]
-                if lacking := sum(rounds.more(index, made) if job.needs else job.repeats - len(made) for index, job, made in jobs):
-                    raise Damaged(f"it has {len(found.asked):,} of the {len(found.asked) + lacking:,} answers of {who}")
+                if lacking := sum(
+                    rounds.more(index, made) if job.needs else job.repeats - len(made)
+                    for index, job, made in jobs
+                ):
+                    raise Damaged(
+                        f"it has {len(found.asked):,} of the {len(found.asked) + lacking:,} answers of {who}"
+                    )
         except Damaged as e:
-            self._lack(shard, f"{name_in(self.folder, part)}: {e}", f"{who} has no part that can be used: ")
+            self._lack(
+                shard, f"{name_in(self.folder, part)}: {e}", f"{who} has no part that can be used: "
+            )
             return []
         self.book.asked |= found.asked
         self.book.rows += found.rows
         self.book.again |= found.again
         self.accounts[part.header.round, shard] = record
         if record.account.stopped:
-            self.problems.append(one_line(f"{who} was {record.account.stopped} before it ended", _LONGEST))
+            self.problems.append(
+                one_line(f"{who} was {record.account.stopped} before it ended", _LONGEST)
+            )
         return [part.footer.sha256]
 
 
@@ -128,7 +164,14 @@ def collect(folder: Path, plan: Plan, own: Header) -> Collected:
     if not parts:
         raise ConfigError(*map(Mistake, problems[:50]))
     of = parts[0].header.of
-    found = Collected(folder, of, owners(plan.jobs, of), problems, max(part.header.round for part in parts), Book(plan))
+    found = Collected(
+        folder,
+        of,
+        owners(plan.jobs, of),
+        problems,
+        max(part.header.round for part in parts),
+        Book(plan),
+    )
     for round_ in range(1, found.rounds + 1):
         found.take_round(parts, round_)
     return found
@@ -156,12 +199,20 @@ def merged(prepared: Prepared, settings: Settings) -> Merged:
     rounds, said = Rounds(plan, collected.take), frozenset(book.again)
     gathered = Gathered.of(plan, Askable(plan), settings.reask, rounds.answers(), rounds, book.play)
     confirming = gathered.confirming
-    confirming.run(Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else "")
+    confirming.run(
+        Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else ""
+    )
     account = _account(collected, limits, {*confirming.places})
     used_up = _used_up(limits if book.is_open else NO_LIMITS, account)
     opened: dict[Place, list[int]] = {}
-    for place, position in sorted(_wanted(gathered, collected)) if book.is_open and not used_up else ():
-        if (place, "again", position) not in said and (asked := book.asked.get(place)) and asked.transcript:
+    for place, position in (
+        sorted(_wanted(gathered, collected)) if book.is_open and not used_up else ()
+    ):
+        if (
+            (place, "again", position) not in said
+            and (asked := book.asked.get(place))
+            and asked.transcript
+        ):
             opened.setdefault(place, []).append(position)
     why = next(iter(collected.lacking.values()), NOT_ASKED) if book.is_open else ""
     run = gathered.result(f"the budget of {used_up} is used up" if used_up else why, account)
@@ -170,7 +221,11 @@ def merged(prepared: Prepared, settings: Settings) -> Merged:
     if len(problems) > MOST:
         notes.append(Note(f"{len(problems) - MOST:,} more problems with the parts"))
     if book.again:
-        notes.append(Note(f"{many(len(book.again), 'failure')} re-asked in vain: no shard sees the results of the others"))
+        notes.append(
+            Note(
+                f"{many(len(book.again), 'failure')} re-asked in vain: no shard sees the results of the others"
+            )
+        )
     records = collected.accounts.values()
     run = replace(
         run,
@@ -178,7 +233,8 @@ def merged(prepared: Prepared, settings: Settings) -> Merged:
         models=tuple(dict.fromkeys(model for it in records for model in it.models)) or run.models,
         keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
         hidden=tuple(sorted({name for it in records for name in it.hidden})),
-        incomplete="".join(problems[:1]) + (f", and {many(more, 'more problem')}" if more > 0 else ""),
+        incomplete="".join(problems[:1])
+        + (f", and {many(more, 'more problem')}" if more > 0 else ""),
     )
     return Merged(collected, run, account, opened)
 
@@ -206,12 +262,20 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     places = gathered.confirming.places
     # So many failures, in whole waves, that noise alone makes more of them in one run of a thousand.
-    most = bisect_left(range(askable.grades), True, key=lambda number: tail(number + 1, askable.grades, noise) < _SURE)
+    most = bisect_left(
+        range(askable.grades),
+        True,
+        key=lambda number: tail(number + 1, askable.grades, noise) < _SURE,
+    )
     spare = max(-(-most // LEAST) * LEAST, MOST_TO_END)
     wanted = {(places[number], it) for number, it in gathered.confirming.round(spare)}
-    cases = {index for (index, _), _ in wanted if jobs[index].needs}  # whose other runs nobody waits for either
+    cases = {
+        index for (index, _), _ in wanted if jobs[index].needs
+    }  # whose other runs nobody waits for either
     others = ((place, asked) for place, asked in collected.book.asked.items() if place[0] in cases)
-    return wanted | {(place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)}
+    return wanted | {
+        (place, it) for place, asked in others for it in askable.open_in(jobs[place[0]], asked.row)
+    }
 
 
 def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
@@ -220,7 +284,11 @@ def open_rows(merged: Merged, prepared: Prepared) -> Iterator[str]:
     for (index, repeat), positions in merged.opened.items():
         own, other = (index, repeat), (index + 1, repeat)
         yield AnswerRow.line_of(own, asked[own], jobs[index], prepared.hide, positions)
-        if not jobs[index].needs and any(job.of_base for job in jobs[index + 1 : index + 2]) and other in asked:
+        if (
+            not jobs[index].needs
+            and any(job.of_base for job in jobs[index + 1 : index + 2])
+            and other in asked
+        ):
             yield AnswerRow.line_of(other, asked[other], jobs[index + 1], prepared.hide)
 
 
@@ -231,9 +299,19 @@ def _account(collected: Collected, limits: Limits, made: set[Place]) -> Account:
     """The accounts of all shards as one: rounds follow one another, and the shards of a round run at the same time."""
     book, jobs = collected.book, collected.book.plan.jobs
     # What target and graders took for asks that no rule needed, and for runs that no case did.
-    runs = [asked.row for place, asked in book.asked.items() if place not in made and not jobs[place[0]].of_base]
-    asks = [*(grade for row in runs for grade in row.grades), *(ask for _, asks in book.again.values() for ask in asks)]
-    target = sum((usage for row in book.rows for usage in row.usages), sum((row.usage for row in runs), NO_USAGE))
+    runs = [
+        asked.row
+        for place, asked in book.asked.items()
+        if place not in made and not jobs[place[0]].of_base
+    ]
+    asks = [
+        *(grade for row in runs for grade in row.grades),
+        *(ask for _, asks in book.again.values() for ask in asks),
+    ]
+    target = sum(
+        (usage for row in book.rows for usage in row.usages),
+        sum((row.usage for row in runs), NO_USAGE),
+    )
     graders = sum((it.usage for it in asks), NO_USAGE)
     accounts = [record.account for record in collected.accounts.values()]
     longest: dict[int, float] = {}
@@ -241,13 +319,26 @@ def _account(collected: Collected, limits: Limits, made: set[Place]) -> Account:
         longest[round_] = max(longest.get(round_, 0.0), record.account.seconds)
     budgets = [it.budget for it in accounts if it.budget]
     caches = [it.cache for it in accounts if it.cache]
-    calls, usd, oldest = sum(it.calls for it in budgets), sum(it.usd for it in budgets), max((it.oldest for it in caches), default=0.0)
+    calls, usd, oldest = (
+        sum(it.calls for it in budgets),
+        sum(it.usd for it in budgets),
+        max((it.oldest for it in caches), default=0.0),
+    )
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest.values()),
-        lost=(sum((it.lost[0] for it in accounts), target), sum((it.lost[1] for it in accounts), graders)),
-        budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
-        cache=replace(CacheReport(*map(sum, zip(*map(astuple, caches), strict=True))), oldest=oldest) if caches else None,
+        lost=(
+            sum((it.lost[0] for it in accounts), target),
+            sum((it.lost[1] for it in accounts), graders),
+        ),
+        budget=BudgetReport(
+            limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")
+        ),
+        cache=replace(
+            CacheReport(*map(sum, zip(*map(astuple, caches), strict=True))), oldest=oldest
+        )
+        if caches
+        else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
         sentinels=tuple(ask for it in accounts for ask in it.sentinels),
     )

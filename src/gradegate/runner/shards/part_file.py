@@ -27,7 +27,9 @@ from gradegate.structs import Struct
 FORMAT = 3  # grows when a line changes its meaning
 PART, OPEN = "part", "open"
 MOST_FILES = 10_000
-_MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
+_MOST = (
+    2 * MAX_ANSWERS + 10
+)  # lines: an answer and what was asked of it again, and what stands around them
 _SHOWN = 40  # characters of what a header says
 _FORM = "<--shard 1/8> writes one, for each of 8 jobs"
 Index = Annotated[int, Field(ge=0)]
@@ -69,7 +71,11 @@ class Header(Line):
             return f"it is of commit {self.commit[:7] or 'unknown'}, and this is {own.commit[:7] or 'unknown'}"
         if self.run != own.run:
             return f"it is of the workflow run {excerpt(self.run, _SHOWN) or 'of nobody'}, and this is {own.run or 'none'}"
-        return "" if self.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
+        return (
+            ""
+            if self.plan == own.plan
+            else "it is of another plan: give shards and merge the same configs and options"
+        )
 
 
 class Footer(Line):
@@ -155,10 +161,18 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     They have the number of shards that most of them have. The others are named in ``problems``. Raises ConfigError.
     """
     if not folder.is_dir():
-        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, "name the one that the shards' files are in")
+        raise NoPartsError.at(
+            f"`{folder}` is not a folder with parts",
+            None,
+            "name the one that the shards' files are in",
+        )
     paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
     if len(paths) > MOST_FILES:
-        raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")
+        raise ConfigError.at(
+            f"`{folder}` has more than {MOST_FILES:,} files",
+            None,
+            "keep the parts of one run in it",
+        )
     parts = []
     for path in paths:
         try:
@@ -171,7 +185,9 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     fitting = []
     for part in parts:
         head, fits = part.header, part.header.of == of and 1 <= part.header.shard <= of
-        if wrong := head.unlike(own) or ("" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"):
+        if wrong := head.unlike(own) or (
+            "" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"
+        ):
             problems.append(f"{name_in(folder, part)}: {wrong}")
         else:
             fitting.append(part)

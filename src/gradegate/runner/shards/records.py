@@ -52,16 +52,33 @@ class AnswerRow(Line):
     open: tuple[Index, ...] = ()
 
     @classmethod
-    def line_of(cls, place: Place, asked: Asked, planned: Job, hide: Hide, open_: Sequence[int] = ()) -> str:
+    def line_of(
+        cls, place: Place, asked: Asked, planned: Job, hide: Hide, open_: Sequence[int] = ()
+    ) -> str:
         """Its line; what its graders saw is in it where somebody may have to grade it again."""
         row = conceal(asked.row, hide)
         said = None
-        if asked.transcript and not planned.of_base and any(grade.outcome is Outcome.FAIL for grade in row.grades):
+        if (
+            asked.transcript
+            and not planned.of_base
+            and any(grade.outcome is Outcome.FAIL for grade in row.grades)
+        ):
             talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
             said = line(SaidLine, asked.transcript, conversation=plain(talk))
         shown, known = conceal((said, asked.known), hide)
-        answer = line(CaseLine, replace(row, hidden=row.hidden or shown != said or known != asked.known))
-        return written({"place": place[0], "repeat": place[1], "answer": answer, "said": shown, "known": known, "open": open_})
+        answer = line(
+            CaseLine, replace(row, hidden=row.hidden or shown != said or known != asked.known)
+        )
+        return written(
+            {
+                "place": place[0],
+                "repeat": place[1],
+                "answer": answer,
+                "said": shown,
+                "known": known,
+                "open": open_,
+            }
+        )
 
     def asked(self, planned: Job) -> Asked:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
@@ -75,28 +92,61 @@ class AnswerRow(Line):
         transcript = None
         if said is not None:
             turns = tuple(value(Turn, turn) for turn in said.turns)
-            seen = job.vars if said.conversation is None else {**job.vars, CONVERSATION: said.conversation}
-            transcript = replace(row.transcript, turns=turns, vars=seen, usage=NO_USAGE, tools=job.target.tools, before=said.before)
+            seen = (
+                job.vars
+                if said.conversation is None
+                else {**job.vars, CONVERSATION: said.conversation}
+            )
+            transcript = replace(
+                row.transcript,
+                turns=turns,
+                vars=seen,
+                usage=NO_USAGE,
+                tools=job.target.tools,
+                before=said.before,
+            )
         return Asked(row, transcript, None if job is planned else job, self.known)
 
     def _row(self, planned: Job, job: Job) -> Row:
         """The row, with all that decides as the plan has it."""
         said = value(Row, self.answer)
-        if (said.key, said.definition, said.repeat) != (identity(planned, self.repeat), planned.definition, self.repeat):
+        if (said.key, said.definition, said.repeat) != (
+            identity(planned, self.repeat),
+            planned.definition,
+            self.repeat,
+        ):
             raise Damaged("the answer belongs to a different question than in the plan")
         own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
         if len(said.grades) != len(own):
             raise Damaged(f"the answer has {len(said.grades)} grades, and {len(own)} are planned")
         grades = tuple(map(_as_planned, said.grades, own))
         limit, run = planned.case.threshold, self.repeat + 1 if planned.needs else 0
-        row = replace(said, suite=planned.suite, case=planned.number, threshold=limit, grades=grades)
-        row = replace(row, needs=planned.needs, run=run, verdict=None, runs=0, base=None, base_took=None, base_runs=0)
+        row = replace(
+            said, suite=planned.suite, case=planned.number, threshold=limit, grades=grades
+        )
+        row = replace(
+            row,
+            needs=planned.needs,
+            run=run,
+            verdict=None,
+            runs=0,
+            base=None,
+            base_took=None,
+            base_runs=0,
+        )
         if row.error:
-            is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in grades)
+            is_sound = row.outcome is Outcome.ERROR and all(
+                grade.outcome is Outcome.ERROR for grade in grades
+            )
         else:
-            is_sound = bool(job.case.scoring) or conclude_case(grades, row.threshold).outcome is row.outcome
+            is_sound = (
+                bool(job.case.scoring)
+                or conclude_case(grades, row.threshold).outcome is row.outcome
+            )
         if not is_sound:
-            raise Damaged("the answer contradicts itself: its outcome does not follow from its grades")
+            raise Damaged(
+                "the answer contradicts itself: its outcome does not follow from its grades"
+            )
         return row
 
 
@@ -116,8 +166,16 @@ class AsksRow(Line):
     @classmethod
     def line_of(cls, asking: Asking, hide: Hide) -> str:
         """Its line."""
-        asks = {str(position): [line(GradeLine, conceal(ask, hide)) for ask in asks[1:]] for position, asks in asking.asks.items()}
-        said = {"kind": _kind(asking), "asks": asks, "answers": conceal(asking.answers, hide), "usages": asking.usages}
+        asks = {
+            str(position): [line(GradeLine, conceal(ask, hide)) for ask in asks[1:]]
+            for position, asks in asking.asks.items()
+        }
+        said = {
+            "kind": _kind(asking),
+            "asks": asks,
+            "answers": conceal(asking.answers, hide),
+            "usages": asking.usages,
+        }
         return written({"place": asking.place[0], "repeat": asking.place[1], **said})
 
 
@@ -131,7 +189,9 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
     if (said.key, said.definition) != (asserted.key, asserted.definition):
         raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
-    return replace(grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine="")
+    return replace(
+        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=""
+    )
 
 
 class AccountRow(Line):
@@ -145,8 +205,18 @@ class AccountRow(Line):
     @classmethod
     def line_of(cls, account: Account, prepared: Prepared) -> str:
         """Its line, without secrets."""
-        plan, shown = prepared.shown_plan, replace(account, problems=conceal(account.problems, prepared.hide))
-        return written({"account": shown, "models": plan.models, "keys": plan.keys, "hidden": prepared.secrets.names})
+        plan, shown = (
+            prepared.shown_plan,
+            replace(account, problems=conceal(account.problems, prepared.hide)),
+        )
+        return written(
+            {
+                "account": shown,
+                "models": plan.models,
+                "keys": plan.keys,
+                "hidden": prepared.secrets.names,
+            }
+        )
 
 
 class Book(Struct):
@@ -162,7 +232,9 @@ class Book(Struct):
         """Raises Damaged for an answer that is not among those ``planned``, or is there."""
         place = row.place, row.repeat
         if place not in planned or place in self.asked:
-            raise Damaged(f"the answer is {'there twice' if place in self.asked else f'none of {whose}'}")
+            raise Damaged(
+                f"the answer is {'there twice' if place in self.asked else f'none of {whose}'}"
+            )
         self.asked[place] = row.asked(self.plan.jobs[row.place])
 
     def add_asks(self, row: AsksRow, others: Book) -> None:
@@ -177,7 +249,10 @@ class Book(Struct):
             if name in self.again or name in others.again:
                 raise Damaged("it re-asks a case that another part re-asked")
             if asks:
-                self.again[name] = row, [_as_planned(value(Grade, ask), grades[position]) for ask in asks]
+                self.again[name] = (
+                    row,
+                    [_as_planned(value(Grade, ask), grades[position]) for ask in asks],
+                )
 
     def play(self, askings: Sequence[Asking], *_: object) -> None:
         """Bring each asking as far as it was brought. What nobody needs stays in the book."""

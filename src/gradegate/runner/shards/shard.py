@@ -38,20 +38,36 @@ class Written(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def _written(session: Session, head: Header, rows: Iterable[str], written: Written, account: Account | None = None) -> Written:
+def _written(
+    session: Session,
+    head: Header,
+    rows: Iterable[str],
+    written: Written,
+    account: Account | None = None,
+) -> Written:
     """What came of it once the file is there; without one, what went wrong."""
     last = [AccountRow.line_of(account, session.prepared)] if account else []
     lines = closed(map(session.prepared.seal, (head.model_dump_json(), *rows, *last)))
-    problems = write_documents({written.path: lambda: Document(Sink.FILE, lines)}, session.where, unchanged)
+    problems = write_documents(
+        {written.path: lambda: Document(Sink.FILE, lines)}, session.where, unchanged
+    )
     if problems:
-        return replace(written, path="", failures=0, code=INCONCLUSIVE, problems=(*written.problems, *problems.values()))
+        return replace(
+            written,
+            path="",
+            failures=0,
+            code=INCONCLUSIVE,
+            problems=(*written.problems, *problems.values()),
+        )
     return written
 
 
 # --- a shard --------------------------------------------------------------------------------------------------
 
 
-_Found = tuple[Iterable[str], Account, int, int]  # the rows of a part and what they took; how many answers and failures they are about
+_Found = tuple[
+    Iterable[str], Account, int, int
+]  # the rows of a part and what they took; how many answers and failures they are about
 
 
 def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Written:
@@ -64,14 +80,20 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     settings = replace(settings, taken=taken)
     round_, basis = (before.round, before.basis) if before else (1, "")
     attempt = whole_number(settings.environment.run[1], 1) or 1
-    path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{attempt}.jsonl")
+    path = str(
+        Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{attempt}.jsonl"
+    )
     session, shard = Session.begin(settings, [path], spare), f"shard {number}/{of}"
     if session.spared:
         return Written(f"{shard}: nothing to check: {session.spared}")
     head = header(settings, session.prepared.plan, round=round_, basis=basis, attempt=attempt)
     if before:
         number_differs = f"it is for {before.of} shards, not {of}" if before.of != of else ""
-        unlike = before.unlike(head) if before.gradegate == OPEN else "it is a part, and names no open failures"
+        unlike = (
+            before.unlike(head)
+            if before.gradegate == OPEN
+            else "it is a part, and names no open failures"
+        )
         if wrong := unlike or number_differs:
             raise _unusable(wrong, settings)
     if unasked := session.wait():
@@ -79,39 +101,73 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
         head = head.model_copy(update={"unasked": unasked})
         return _written(session, head, (), Written(f"{shard}: {unasked}", path, code=INCONCLUSIVE))
     try:
-        asked = partial(_first_round, session, progress) if rows is None else partial(_further_round, session, rows)
+        asked = (
+            partial(_first_round, session, progress)
+            if rows is None
+            else partial(_further_round, session, rows)
+        )
         found, account, answers, failed = session.evaluate(asked)
     except Damaged as e:
         raise _unusable(f"the failures to re-ask cannot be used: {e}", settings) from e
     what = many(answers, "answer") + (f", {many(failed, 'failure')}" if failed else "")
     code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
-    return _written(session, head, found, Written(f"{shard}: {what}; `gradegate merge` decides", path, failed, code), account)
+    return _written(
+        session,
+        head,
+        found,
+        Written(f"{shard}: {what}; `gradegate merge` decides", path, failed, code),
+        account,
+    )
 
 
 def _first_round(session: Session, progress: Progress) -> _Found:
     """Ask the shard's jobs once."""
-    prepared, jobs, (number, of) = session.prepared, session.prepared.plan.jobs, session.settings.shard or (1, 1)
+    prepared, jobs, (number, of) = (
+        session.prepared,
+        session.prepared.plan.jobs,
+        session.settings.shard or (1, 1),
+    )
     mine = [index for index, owner in owners(jobs, of).items() if owner == number]
     with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
-        asked, account = Run(prepared.plan, prepared.client, session.settings.reask, watch).first(mine, sentinels=number == 1)
-    rows = (AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items())
+        asked, account = Run(prepared.plan, prepared.client, session.settings.reask, watch).first(
+            mine, sentinels=number == 1
+        )
+    rows = (
+        AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items()
+    )
     return rows, account, len(asked), sum(it.row.outcome is Outcome.FAIL for it in asked.values())
 
 
 def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
     """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
-    prepared, plan, (number, of) = session.prepared, session.prepared.plan, session.settings.shard or (1, 1)
+    prepared, plan, (number, of) = (
+        session.prepared,
+        session.prepared.plan,
+        session.settings.shard or (1, 1),
+    )
     book, askable = Book(plan), Askable(plan)
-    planned = {(index, repeat) for index, job in enumerate(plan.jobs) for repeat in range(job.repeats)}
-    mine = {(row.place, row.repeat): row.open for row in [row for row in rows if row.open][number - 1 :: of]}
+    planned = {
+        (index, repeat) for index, job in enumerate(plan.jobs) for repeat in range(job.repeats)
+    }
+    mine = {
+        (row.place, row.repeat): row.open
+        for row in [row for row in rows if row.open][number - 1 :: of]
+    }
     for row in rows:
         place = row.place, row.repeat
         if place in mine or not row.open:  # an answer of the base
             book.add_answer(row, planned, "the plan")
-            if not askable.open_in(book.asked[place].job or plan.jobs[row.place], book.asked[place].row).issuperset(row.open):
+            if not askable.open_in(
+                book.asked[place].job or plan.jobs[row.place], book.asked[place].row
+            ).issuperset(row.open):
                 raise Damaged(f"answer {row.place} has no such open grade")
     gathered, account = Run(plan, prepared.client, session.settings.reask).again(book.asked, mine)
-    return (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said), account, len(mine), sum(map(len, mine.values()))
+    return (
+        (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said),
+        account,
+        len(mine),
+        sum(map(len, mine.values())),
+    )
 
 
 def _opened(settings: Settings) -> tuple[Header, list[AnswerRow], tuple[int, float]]:
@@ -151,8 +207,17 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     failures, parts = sum(map(len, found.opened.values())), found.parts
     problems = tuple(map(session.prepared.hide, parts.problems[:MOST]))
     if failures:
-        head = header(settings, session.prepared.plan, gradegate=OPEN, of=parts.of, round=parts.rounds + 1, basis=parts.basis)
-        written = Written(f"{many(failures, 'failure')} to re-ask", settings.open, failures, PASS, problems)
+        head = header(
+            settings,
+            session.prepared.plan,
+            gradegate=OPEN,
+            of=parts.of,
+            round=parts.rounds + 1,
+            basis=parts.basis,
+        )
+        written = Written(
+            f"{many(failures, 'failure')} to re-ask", settings.open, failures, PASS, problems
+        )
         return _written(session, head, open_rows(found, session.prepared), written, found.account)
     try:
         session.where[settings.open].path.unlink(missing_ok=True)
