@@ -28,8 +28,8 @@ from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
+from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Minted, Tokens
-from gradegate.providers.cache.call import Replies, current
 from gradegate.structs import replace
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Client:
     first_pause: float = 0.5
     guard: Guard = Guard()
     budget: Budget = field(default_factory=Budget)
-    replies: Replies | None = None  # the cache, where there is one
+    replies: ResponseCache | None = None  # the cache, where there is one
     tokens: Tokens = field(default_factory=Tokens)  # that requests are signed in with
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ class Client:
         # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
         field = {} if callable(credential) else _under(own, credential)
         ask = Ask(method, url, _host(url), {**field, **headers}, content, most)
-        question = current()
+        question = CURRENT_CALL.get()
         known = question.known(ask) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known

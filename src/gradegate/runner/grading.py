@@ -16,9 +16,10 @@ from gradegate.assertions.grading.conclusion import (
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import NO_USAGE, Transcript
 from gradegate.http.client import gather
+from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.plan import Job
-from gradegate.providers.cache.call import GRADER, TARGET, Occasion, Replies, at, occasion
+from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
 from gradegate.results.grades import Grade, Row
 from gradegate.runner.rows import asks, with_grades
 from gradegate.runner.transforms import of_assertion
@@ -42,7 +43,7 @@ class Occasions:
     Places are named by the request, and not by their number: a case that is added, removed or renamed leaves all others as they are.
     """
 
-    def __init__(self, jobs: Sequence[Job], replies: Replies | None) -> None:
+    def __init__(self, jobs: Sequence[Job], replies: ResponseCache | None) -> None:
         self._jobs = jobs
         self._replies = replies
         self._names = _numbered(request(job).hex() for job in jobs) if replies else []

@@ -23,6 +23,7 @@ from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import many
 from gradegate.http.budget import Budget
 from gradegate.http.exchange import Ask, Response
+from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
 from gradegate.results.accounts import CacheReport
 from gradegate.security.redaction import excerpt
@@ -70,6 +71,10 @@ class Replies:
             for name in names
         ]
         self._stores[-1].forget(time.time() - self.max_age)
+
+    def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
+        """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
+        return self.seals.of(request, role)
 
     def find(self, key: bytes, under: bytes) -> Stored | None:
         """The reply to a question, from whoever can have written one."""
@@ -154,7 +159,7 @@ class Questioned(Protocol):
 class Occasion:
     """A place in a run from which one question after another is asked; ``names`` are those of the places below it."""
 
-    replies: Replies
+    replies: ResponseCache
     role: str
     path: tuple[Any, ...]
     names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -166,7 +171,7 @@ class Occasion:
 
     def key(self, ask: Ask) -> tuple[bytes, bytes]:
         """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
-        told, under = self.replies.seals.of(ask, self.role)
+        told, under = self.replies.keys_of(ask, self.role)
         digest = hashlib.sha256(
             repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace")
         )
@@ -178,11 +183,9 @@ class Occasion:
 
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
-_QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
 occasion = (
     _OCCASION.get
 )  # where questions of this thread are asked; None where no reply is looked up or kept
-current = _QUESTION.get  # the question that this thread is asking
 
 
 class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
@@ -237,11 +240,11 @@ class Question:
         self._paid = False
 
     def __enter__(self) -> Self:
-        self._before = _QUESTION.set(self)
+        self._before = CURRENT_CALL.set(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _QUESTION.reset(self._before)
+        CURRENT_CALL.reset(self._before)
         if error[0] is not None:
             self.paid(Usage(1, unpriced=1))
 
@@ -315,5 +318,6 @@ def named_model(content: Any) -> str:
 
 def paid(usage: Usage) -> None:
     """What the last reply to this thread's question costs."""
-    if asked := current():
-        asked.paid(usage)
+    call = CURRENT_CALL.get()
+    if isinstance(call, Question):
+        call.paid(usage)

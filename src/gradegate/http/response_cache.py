@@ -1,0 +1,56 @@
+"""What the client needs of a cache of responses, and of the call for which it sends a request.
+
+``providers/cache`` implements both, so that the client imports nothing of providers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from gradegate.http.exchange import Ask, Response
+from gradegate.results.accounts import CacheReport
+
+
+class ResponseCache(Protocol):
+    """Responses of earlier runs."""
+
+    applications: bool
+
+    def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
+        """What identifies a request apart from its body, and the key of the HMAC that its responses carry."""
+
+    def find(self, key: bytes, under: bytes) -> Any:
+        """The stored response, or None."""
+
+    def put(self, key: bytes, under: bytes, stored: Any) -> None:
+        """Store a response for later runs."""
+
+    def save(self, usd: float) -> None:
+        """Add what a response that was found would have cost, in US dollars."""
+
+    def report(self) -> CacheReport:
+        """What came from the cache so far."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Sentences about what could not be read, believed or stored."""
+
+
+class CurrentCall(Protocol):
+    """The call for which this thread sends requests."""
+
+    model: tuple[str, tuple[float, float] | None]  # its name, and US dollars per token in and out
+
+    def known(self, ask: Ask) -> Response | None:
+        """The response to a request, if the cache has it."""
+
+    def heard(self, response: Response) -> None:
+        """Remember the response to the last request."""
+
+    def ended(self, response: Response) -> None:
+        """Replace the remembered response, which was only the beginning, with the final one."""
+
+
+CURRENT_CALL: ContextVar[CurrentCall | None] = ContextVar("current_call", default=None)
