@@ -4,8 +4,10 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import weight
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +33,13 @@ def test_the_tests_mirror_the_source():
     tested = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
     assert rooms - tested == set()
     assert {folder for folder in tested - rooms if folder.parts[0] not in NO_ROOM} == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Import-linter knows the order of packages only; this is about modules, inside a package too."""
+    graph = grimp.build_graph("gradegate", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
 
 
 def test_helpers_of_tests_are_in_support():

@@ -17,6 +17,7 @@ from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
 from gradegate.config.reader import Desk
 from gradegate.core.conversation import Image, Turn, exchanges
 from gradegate.core.suite import (
+    ASSERT_SET,
     NO_OPTIONS,
     NOTHING,
     Assertion,
@@ -351,9 +352,6 @@ class CaseReader(Struct, frozen=True):
         return written
 
 
-_SET = "assert-set"
-
-
 def template_notes(templates: Any, file: str) -> Iterator[Note]:
     """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
     for name, written in templates.items() if isinstance(templates, Mapping) else ():
@@ -373,7 +371,7 @@ def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
         )
         return
     base = keys.type.removeprefix("not-")
-    if base != _SET and GRADERS.find(base) is None:
+    if base != ASSERT_SET and GRADERS.find(base) is None:
         meant = near(base, GRADERS.names())
         yield f"there is no assertion type `{keys.type}`" + (
             f' (did you mean "{meant}"?)' if meant else ""

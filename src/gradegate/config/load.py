@@ -4,31 +4,26 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from gradegate.assertions.grading.evaluator import of_two
-from gradegate.assertions.judge.form import number
 from gradegate.config import code as scripts
+from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
+from gradegate.config.context import environment
 from gradegate.config.dialect import DIALECTS, Source
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Assertion, Case, Note, Runs, SentinelFile, Suite
+from gradegate.core.suite import Case, Runs, SentinelFile, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
-from gradegate.planning import filters
-from gradegate.planning.checks.credentials import environment
-from gradegate.registry import suggest
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import secrets_in
 from gradegate.structs import Struct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
-_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 _MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
 DEFAULT_CONFIGS = (
     "promptfooconfig.yaml",
@@ -92,10 +87,10 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             asks_targets, asks_graders = settings.asks_targets, not settings.listing
             place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
-            suite = filters.chosen(
-                _with_variables(dialect.read(source), settings), source, settings
+            suite = overrides.apply_overrides(
+                overrides.with_variables(dialect.read(source), settings), source, settings
             )
-            suite = added(suite, settings.assertions, settings.at("assert"))
+            suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
             runs = (
                 Runs(settings.runs[1], settings.runs[0], settings.at("runs"))
                 if settings.runs
@@ -118,45 +113,6 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
         "gradegate does not know this kind of file as an eval config",
         Origin(name),
         f"it reads: {formats}",
-    )
-
-
-def _with_variables(suite: Suite, settings: Settings) -> Suite:
-    """The suite with the variables of the command line in each case that does not set them."""
-    if not settings.variables:
-        return suite
-    given, notes = settings.variables, [*suite.notes]
-    # A default test may have taken over what the command line gives.
-    own = [
-        {name: value for name, value in case.vars.items() if value != given.get(name)}
-        for case in suite.cases
-    ]
-    texts = repr(
-        (
-            suite.prompts,
-            suite.targets,
-            [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)],
-        )
-    )
-    for name in given:  # what changes nothing is said; code in files of its own may use any
-        if suite.cases and all(name in set_ for set_ in own):
-            notes.append(
-                Note(
-                    f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"
-                )
-            )
-        elif name not in texts and "file://" not in texts and "exec:" not in texts:
-            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(
-                Note(
-                    f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"
-                    + (f"; {cure}" if cure else "")
-                )
-            )
-    return replace(
-        suite,
-        notes=tuple(notes),
-        cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases),
     )
 
 
@@ -245,35 +201,3 @@ def _default(folder: Path, named: str = "") -> Path:
     where = f"in the folder `{named}`" if named else "here"
     cure = "write one with `gradegate init`, or name yours: <--config FILE>"
     raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)
-
-
-# --- assertions of the command line -------------------------------------------------------------------------------
-
-
-def parse(written: str) -> Assertion:
-    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
-    text = written.strip()
-    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
-    match = _FORM.fullmatch(text, len(kind)) if kind else None
-    threshold = number(match[1]) if match and match[1] is not None else None
-    if match is None or (match[1] is not None and threshold is None):
-        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
-    return Assertion(kind, match[2], threshold)
-
-
-def added(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
-    """The suite with these asserted of each of its cases, at the case's line, else at that of the option. Raises ConfigError."""
-    assertions = [parse(text) for text in written]
-    if not assertions:
-        return suite
-    cases = []
-    for case in suite.cases:
-        origin = case.origin if case.origin.file else option
-        cases.append(
-            replace(
-                case,
-                assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions)),
-            )
-        )
-    return replace(suite, cases=tuple(cases))

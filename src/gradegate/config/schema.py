@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.config import keys
 from gradegate.config.unknown_keys import DOCUMENTS
+from gradegate.core.suite import ASSERT_SET
 from gradegate.files.documents import table
-from gradegate.planning.binding.unknown_types import SET
 from gradegate.providers.api.options import TEST_PARAMETERS
 
 Schema = dict[str, Any]
@@ -243,7 +243,7 @@ def _typed(schema: Schema) -> Schema:
         for kind in kinds
     }
     sentences = {name: firsts[kind] for kind, names in kinds.items() for name in names} | {
-        SET: SET_SENTENCE
+        ASSERT_SET: SET_SENTENCE
     }
     names = sorted(sentences)
     opposite = "|".join(names)  # letters, digits, hyphens, colons: nothing to escape
@@ -269,10 +269,12 @@ def _typed(schema: Schema) -> Schema:
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}
     # A set takes members that are none, and no threshold that holds nothing.
-    member = {"not": {"properties": {"type": {"pattern": f"^(not-)?{SET}$"}}, "required": ["type"]}}
+    member = {
+        "not": {"properties": {"type": {"pattern": f"^(not-)?{ASSERT_SET}$"}}, "required": ["type"]}
+    }
     of_set = {"assert": {"minItems": 1, "items": member}, "threshold": {"not": _NOTHING}}
     schema["allOf"] = [
-        _case([SET], {"properties": of_set, "required": ["assert"]}),
+        _case([ASSERT_SET], {"properties": of_set, "required": ["assert"]}),
         {"not": _ADVICE_THAT_BLOCKS},
     ]
     for kind, written in kinds.items():

@@ -26,6 +26,9 @@ def nothing() -> Mapping[str, Any]:
     return NOTHING
 
 
+ASSERT_SET = "assert-set"  # the type of an assertion that has members instead of a value
+
+
 class Verbatim(str):
     """Text that is not a template, whatever braces it holds."""
 

@@ -1,95 +1,14 @@
 """Which tests and models of a config are run, where the command line asks for some of them, or others: as promptfoo filters."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from gradegate.config import providers as specs
-from gradegate.config.dialect import Source
-from gradegate.core.numbers import many
+from gradegate.config.overrides import match_pattern, note_on_left_out
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Case, Note, ProviderSpec, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.sandbox.evaluate import Exceeded
-from gradegate.structs import replace
-from gradegate.templating.regex import found_in
+from gradegate.core.suite import Case, Note, Suite
+from gradegate.errors import ConfigError
 from gradegate.templating.template import show
-
-Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
-
-
-def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
-    """The suite with the models that the settings name, and of its targets those that the filter keeps.
-
-    A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings,
-    as far as targets are named. Graders may name each target of the config, asked or not.
-    """
-    here = replace(
-        source, path=settings.cwd / source.path.name
-    )  # files are named from where the command is started
-    mistakes: list[Mistake] = (
-        [suite.targetless] if suite.targetless and not settings.providers else []
-    )
-
-    def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
-        try:
-            return reader(written, here, origin)
-        except ConfigError as e:
-            mistakes.extend(e.mistakes)
-            return []
-
-    def named(written: str) -> list[ProviderSpec]:
-        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
-        return own or read(written, settings.at("provider"), specs.targets)
-
-    asked = (
-        tuple(spec for written in settings.providers for spec in named(written))
-        if settings.providers
-        else suite.targets
-    )
-    own = sum(spec in asked for spec in suite.targets)
-    notes = (
-        _note(own, suite, "provider", [f"<--provider {name}>" for name in settings.providers])
-        if own
-        else []
-    )
-    try:
-        kept = _targets(replace(suite, targets=asked), settings, notes)
-    except ConfigError as e:
-        mistakes.extend(e.mistakes)
-        kept = asked
-    graders = {} if settings.listing else settings.graders
-    return replace(
-        suite,
-        targets=kept,
-        others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={
-            kind: found[0]
-            for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.providers))
-        },
-        notes=(*suite.notes, *notes),
-        mistakes=(*suite.mistakes, *mistakes),
-    )
-
-
-def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
-    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
-    if not settings.filter_providers:
-        return suite.targets
-    option = f"<--filter-providers> {settings.filter_providers!r}"
-    names = [name for spec in suite.targets for name in (spec.id, spec.label)]
-    found = _matches("<--filter-providers>", settings.filter_providers, names)
-    kept = tuple(
-        spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])
-    )
-    if suite.targets and not kept:
-        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-        raise ConfigError.at(
-            f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
-        )
-    notes += _note(len(kept), suite, "provider", [option])
-    return kept
 
 
 def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
@@ -100,7 +19,9 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
         if kept and not found:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         kept = found
-    return kept, _note(len(kept), suite, "test", [option for option, _ in _steps(settings)])
+    return kept, note_on_left_out(
+        len(kept), suite, "test", [option for option, _ in _steps(settings)]
+    )
 
 
 def leaving_out(settings: Settings) -> list[str]:
@@ -128,7 +49,9 @@ def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], lis
             lambda kept: list(
                 itertools.compress(
                     kept,
-                    _matches("<--filter-pattern>", pattern, [case.description for case in kept]),
+                    match_pattern(
+                        "<--filter-pattern>", pattern, [case.description for case in kept]
+                    ),
                 )
             ),
         )
@@ -144,20 +67,3 @@ def _has(case: Case, key: str, part: str) -> bool:
     value: Any = case.metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
     return any(part in show(it) for it in values)
-
-
-def _matches(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
-    try:
-        found = found_in(pattern, texts)
-    except Exceeded as e:
-        raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
-    except ValueError as e:
-        raise ConfigError.at(f"{option} {e}", None, "correct it") from e
-    return [bool(text) and hit for text, hit in zip(texts, found, strict=True)]
-
-
-def _note(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
-    count = len(suite.cases if noun == "test" else suite.targets)
-    if not options or kept == count:
-        return []
-    return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]

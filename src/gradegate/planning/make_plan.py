@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.config import idle
+from gradegate.config.context import egress
 from gradegate.config.load import Located
 from gradegate.core.numbers import many
 from gradegate.core.settings import CONCURRENCY, TIMEOUT, Settings
@@ -14,7 +15,6 @@ from gradegate.http.guard import Guard
 from gradegate.planning.binding.model_choice import grading_models, prices
 from gradegate.planning.binding.models import Binder
 from gradegate.planning.checks import scripts
-from gradegate.planning.checks.credentials import egress
 from gradegate.planning.plan import Job, Plan
 from gradegate.planning.planner import Planner
 from gradegate.planning.size import Size

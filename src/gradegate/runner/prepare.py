@@ -8,11 +8,11 @@ from gradegate.config.load import Located, load, shown_in, written_in
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
-from gradegate.planning.checks.credentials import Secrets, secrets_of
 from gradegate.planning.command import told
 from gradegate.planning.make_plan import build_client
 from gradegate.planning.plan import Plan
 from gradegate.planning.recorded_answers import planned_with_answers
+from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.providers.cache.access import check_secret
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen

@@ -10,12 +10,12 @@ import pytest
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.core.suite import Assertion
 from gradegate.files.documents import table
-from gradegate.planning.binding.unknown_types import SET, folded, known, unknown
+from gradegate.planning.binding.unknown_types import folded, known, unknown
 from support.each import each
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
 
-TYPES = {*GRADERS.names(), SET}
+TYPES = {*GRADERS.names(), "assert-set"}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.
 NO_METRICS = {"BaseMetric", "BaseConversationalMetric", "BaseArenaMetric", "Verdict", "GEvalTemplate"}
 

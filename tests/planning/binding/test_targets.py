@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.config.load import parse
+from gradegate.config.overrides import parse_assertion
 from gradegate.core.settings import graders
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
@@ -91,11 +91,11 @@ def test_the_targets_that_the_workflow_names_are_those_of_both_sides():
 
 @each(("written", "kind", "value", "threshold"), table(__file__, "the_longest_type_that_there_is_is_meant"))
 def test_the_longest_type_that_there_is_is_meant(written, kind, value, threshold):
-    found = parse(written)
+    found = parse_assertion(written)
     assert (found.type, found.value, found.threshold) == (kind, value, threshold)
 
 
 @each("written", ["", "(0.5)", "contains(x):y", "Contains:x", "contains x"])
 def test_what_is_no_assertion_is_a_mistake(written):
     with pytest.raises(ConfigError, match="is not an assertion"):
-        parse(written)
+        parse_assertion(written)

@@ -11,13 +11,13 @@ from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
 from gradegate.core.conversation import Turn
-from gradegate.core.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
+from gradegate.core.suite import ASSERT_SET, Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.grader_options import is_shared, option_names
 from gradegate.planning.binding.models import Binder
-from gradegate.planning.binding.unknown_types import SET, unknown
+from gradegate.planning.binding.unknown_types import unknown
 from gradegate.planning.checks import scripts
 from gradegate.providers.api.provider import Provider, split_id
 from gradegate.registry import suggest
@@ -44,7 +44,7 @@ class Subject(Struct, frozen=True):
 
 def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
     """Raises ConfigError with every mistake of the assertion."""
-    if spec.type.removeprefix("not-") == SET:
+    if spec.type.removeprefix("not-") == ASSERT_SET:
         return _set(binder, spec, subject)
     return _one(binder, spec, subject)
 
@@ -128,7 +128,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     for member in spec.members:
         base = member.type.removeprefix("not-")
         kind = GRADERS.find(base)
-        if base == SET or (kind is not None and kind.compares):
+        if base == ASSERT_SET or (kind is not None and kind.compares):
             raise ConfigError.at(
                 f"`{member.type}` cannot be in an assert-set", member.origin, "move it out"
             )

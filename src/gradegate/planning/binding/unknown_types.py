@@ -6,12 +6,11 @@ from functools import cache
 from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.core.suite import Assertion
+from gradegate.core.suite import ASSERT_SET, Assertion
 from gradegate.errors import ConfigError
 from gradegate.files.documents import table
 from gradegate.registry import near, plain
 
-SET = "assert-set"
 # How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
 # Before small letters that run on (`notice`) it is none, unless a type follows.
 _NOT = re.compile(
@@ -61,7 +60,7 @@ def unknown(spec: Assertion) -> ConfigError:
 
 def _respelled(base: str) -> str:
     """The type that another spelling stands for, such as that of a class (``FaithfulnessMetric``); empty where none does."""
-    names = {folded(name): name for name in [*GRADERS.names(), SET]}
+    names = {folded(name): name for name in [*GRADERS.names(), ASSERT_SET]}
     return names.get(folded(base), "")
 
 
@@ -74,7 +73,9 @@ def _denied(written: str) -> str:
     if match is None or written.startswith("not-") or plain(written) in _same():
         return ""
     base = match["base"]
-    return _respelled(base) or _same().get(plain(base)) or near(base, [*GRADERS.names(), SET])
+    return (
+        _respelled(base) or _same().get(plain(base)) or near(base, [*GRADERS.names(), ASSERT_SET])
+    )
 
 
 def _meant(written: str, base: str) -> str:
@@ -82,7 +83,7 @@ def _meant(written: str, base: str) -> str:
     opposite = "not-" if base != written and plain(written) not in _same() else ""
     same = _same().get(plain(written)) or _same().get(plain(base)) or ""
     others = {spelled(it.name): it for it in known()}
-    names = [*GRADERS.names(), SET, *others]
+    names = [*GRADERS.names(), ASSERT_SET, *others]
     longer = [
         name for name in names if name.startswith(f"{base}-")
     ]  # `pii` is the first word of one name

@@ -1,51 +1,14 @@
-"""What providers would send of the environment: the mistakes of where it goes, and of as what; and what no report may show of it."""
+"""Checks which credentials each provider would send, as what, and to which host."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator
 
-from gradegate.core.settings import Settings
-from gradegate.core.suite import ProviderSpec, Suite
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.guard import FRAMING, addresses
 from gradegate.providers.api.json_http import host_of
-from gradegate.providers.api.provider import PROVIDERS, Provider
+from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
-from gradegate.security.environment import FIELD, TEXT, Environment, Use, secrets, written_secrets
-from gradegate.security.hosts import Vendor, unreachable
-from gradegate.structs import Struct, replace
-
-
-@cache
-def _vendors() -> tuple[Vendor, ...]:
-    return tuple({getattr(build, "vendor", Vendor()): None for _, build in PROVIDERS})
-
-
-def is_vendors_key(name: str) -> bool:
-    """Whether a variable holds the key of any vendor."""
-    return Egress(vendors=_vendors).is_vendors(name)
-
-
-def egress(settings: Settings, specs: Iterable[ProviderSpec] = ()) -> Egress:
-    """Who may be asked, and with which credentials; ``specs`` are all providers of a run."""
-    named: set[str] = set()
-    for spec in specs:
-        variable = str(spec.config.get("apiKeyEnvar") or "")
-        named |= {*filter(None, [variable]), *spec.drawn.get(variable, ())}
-        named |= {use.variable for use in spec.reads if use.place == "apiKey"}
-    return Egress(
-        settings.environ,
-        settings.allowed_hosts,
-        settings.bound,
-        _vendors,
-        settings.allowed_env,
-        frozenset(named),
-    )
-
-
-def environment(settings: Settings) -> Environment:
-    """The environment as configs may read it: the workflow opens no vendor's key."""
-    env = settings.environment
-    return replace(env, open_=frozenset(name for name in env.open_ if not is_vendors_key(name)))
+from gradegate.security.environment import FIELD, TEXT, Use
+from gradegate.security.hosts import unreachable
 
 
 def check(provider: Provider, egress: Egress) -> None:
@@ -127,48 +90,3 @@ def _mistakes(
 
 def _allow(host: str) -> str:
     return f"allow it: <--allowed-hosts {host}>"
-
-
-# --- what no report may show ------------------------------------------------------------------------------------
-
-
-class Secrets(Struct, frozen=True):
-    """Values that are hidden. ``environment`` maps variables to theirs; ``written`` stand in configs."""
-
-    environment: Mapping[str, str]
-    written: frozenset[str] = frozenset()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables of the environment among them."""
-        return tuple(sorted({name.partition(":")[0] for name in self.environment}))
-
-    @property
-    def values(self) -> frozenset[str]:
-        """All of them."""
-        return self.written.union(self.environment.values())
-
-
-def secrets_of(
-    settings: Settings, suites: Sequence[Suite] = (), named: Iterable[str] = ()
-) -> Secrets:
-    """The secrets of the environment, and those of every model that any suite names.
-
-    ``named`` are variables that configs show somewhere.
-    """
-    specs = [spec for suite in suites for spec in suite.specs()]
-    read = {
-        name
-        for spec in specs
-        for name in (
-            *(use.variable for use in spec.reads),
-            str(spec.config.get("apiKeyEnvar") or ""),
-        )
-    }
-    read |= {*named} | settings.exec_env
-    read |= {name for suite in suites for names in suite.env.drawn.values() for name in names}
-    named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
-    written = {value for content in named_in for value in written_secrets(content)}
-    return Secrets(
-        secrets(settings.environ, read), frozenset(value for value in written if value.strip())
-    )

@@ -7,10 +7,10 @@ from typing import Any
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.assertions.judge.rubric import built_in
+from gradegate.config.context import is_vendors_key
 from gradegate.core.conversation import CONVERSATION
 from gradegate.core.suite import Assertion, Case, Note, PromptSpec, Verbatim
 from gradegate.errors import Mistake, Origin
-from gradegate.planning.checks.credentials import is_vendors_key
 from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
 from gradegate.security.environment import Environment, is_runners

@@ -1,0 +1,186 @@
+"""What the command line changes in a suite: other targets and graders, more variables and assertions."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradegate.assertions.grading.evaluator import of_two
+from gradegate.assertions.judge.form import number
+from gradegate.config import providers as specs
+from gradegate.config.dialect import Source
+from gradegate.core.numbers import many
+from gradegate.core.settings import Settings
+from gradegate.core.suite import Assertion, Note, ProviderSpec, Suite
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.registry import suggest
+from gradegate.sandbox.evaluate import Exceeded
+from gradegate.structs import replace
+from gradegate.templating.regex import found_in
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
+
+Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
+
+
+def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
+    """The suite with the models that the settings name, and of its targets those that the filter keeps.
+
+    A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings,
+    as far as targets are named. Graders may name each target of the config, asked or not.
+    """
+    here = replace(
+        source, path=settings.cwd / source.path.name
+    )  # files are named from where the command is started
+    mistakes: list[Mistake] = (
+        [suite.targetless] if suite.targetless and not settings.providers else []
+    )
+
+    def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
+        try:
+            return reader(written, here, origin)
+        except ConfigError as e:
+            mistakes.extend(e.mistakes)
+            return []
+
+    def named(written: str) -> list[ProviderSpec]:
+        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        return own or read(written, settings.at("provider"), specs.targets)
+
+    asked = (
+        tuple(spec for written in settings.providers for spec in named(written))
+        if settings.providers
+        else suite.targets
+    )
+    own = sum(spec in asked for spec in suite.targets)
+    notes = (
+        note_on_left_out(
+            own, suite, "provider", [f"<--provider {name}>" for name in settings.providers]
+        )
+        if own
+        else []
+    )
+    try:
+        kept = _targets(replace(suite, targets=asked), settings, notes)
+    except ConfigError as e:
+        mistakes.extend(e.mistakes)
+        kept = asked
+    graders = {} if settings.listing else settings.graders
+    return replace(
+        suite,
+        targets=kept,
+        others=tuple(spec for spec in suite.targets if spec not in kept),
+        given={
+            kind: found[0]
+            for kind, name in graders.items()
+            if (found := read(name, settings.at("grader"), specs.providers))
+        },
+        notes=(*suite.notes, *notes),
+        mistakes=(*suite.mistakes, *mistakes),
+    )
+
+
+def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
+    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
+    if not settings.filter_providers:
+        return suite.targets
+    option = f"<--filter-providers> {settings.filter_providers!r}"
+    names = [name for spec in suite.targets for name in (spec.id, spec.label)]
+    found = match_pattern("<--filter-providers>", settings.filter_providers, names)
+    kept = tuple(
+        spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])
+    )
+    if suite.targets and not kept:
+        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
+        raise ConfigError.at(
+            f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+        )
+    notes += note_on_left_out(len(kept), suite, "provider", [option])
+    return kept
+
+
+def with_variables(suite: Suite, settings: Settings) -> Suite:
+    """The suite with the variables of the command line in each case that does not set them."""
+    if not settings.variables:
+        return suite
+    given, notes = settings.variables, [*suite.notes]
+    # A default test may have taken over what the command line gives.
+    own = [
+        {name: value for name, value in case.vars.items() if value != given.get(name)}
+        for case in suite.cases
+    ]
+    texts = repr(
+        (
+            suite.prompts,
+            suite.targets,
+            [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)],
+        )
+    )
+    for name in given:  # what changes nothing is said; code in files of its own may use any
+        if suite.cases and all(name in set_ for set_ in own):
+            notes.append(
+                Note(
+                    f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"
+                )
+            )
+        elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
+            notes.append(
+                Note(
+                    f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"
+                    + (f"; {cure}" if cure else "")
+                )
+            )
+    return replace(
+        suite,
+        notes=tuple(notes),
+        cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases),
+    )
+
+
+def parse_assertion(written: str) -> Assertion:
+    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
+    text = written.strip()
+    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    match = _FORM.fullmatch(text, len(kind)) if kind else None
+    threshold = number(match[1]) if match and match[1] is not None else None
+    if match is None or (match[1] is not None and threshold is None):
+        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
+        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
+    return Assertion(kind, match[2], threshold)
+
+
+def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
+    """The suite with these asserted of each of its cases, at the case's line, else at that of the option. Raises ConfigError."""
+    assertions = [parse_assertion(text) for text in written]
+    if not assertions:
+        return suite
+    cases = []
+    for case in suite.cases:
+        origin = case.origin if case.origin.file else option
+        cases.append(
+            replace(
+                case,
+                assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions)),
+            )
+        )
+    return replace(suite, cases=tuple(cases))
+
+
+def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
+    try:
+        found = found_in(pattern, texts)
+    except Exceeded as e:
+        raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
+    except ValueError as e:
+        raise ConfigError.at(f"{option} {e}", None, "correct it") from e
+    return [bool(text) and hit for text, hit in zip(texts, found, strict=True)]
+
+
+def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
+    """A note of how many tests or providers the options keep; empty if they keep all."""
+    count = len(suite.cases if noun == "test" else suite.targets)
+    if not options or kept == count:
+        return []
+    return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]
