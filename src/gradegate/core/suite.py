@@ -266,6 +266,14 @@ class Rule(Struct, frozen=True):
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
 
+    def selects(self, assertion: Held, provider: str, description: str) -> bool:
+        """Whether it looks at this assertion, for an answer by this target to the case of this name."""
+        if assertion.weight == 0 or (self.blocking and not assertion.blocking):
+            return False
+        return self.every_case or self.select.takes(
+            assertion.type, assertion.metric, provider, description
+        )
+
     @property
     def counts(self) -> str:
         """What it counts: whole cases, as where a case has several runs, or assertions."""

@@ -24,7 +24,7 @@ from gradegate.results.earlier_run import (
     of_base,
     standing,
 )
-from gradegate.results.grades import Grade, Outcome, Row, RuleResult, selects, takes
+from gradegate.results.grades import Grade, Outcome, Row, RuleResult, takes
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 
@@ -303,7 +303,7 @@ def increases(
 
 def _sees(rule: Rule, row: Row) -> bool:
     return any(
-        not it.inner and selects(rule, it.assertion, row.provider, row.description)
+        not it.inner and rule.selects(it.assertion, row.provider, row.description)
         for it in row.grades
     )
 

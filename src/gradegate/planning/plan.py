@@ -13,7 +13,7 @@ from gradegate.providers.api.provider import Provider
 from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.results.accounts import AskedModel, History, KeyUse
 from gradegate.results.earlier_run import Baseline
-from gradegate.results.grades import Power, selects
+from gradegate.results.grades import Power
 from gradegate.structs import Struct, replace
 
 Render = Callable[[Sequence[Any]], str]
@@ -145,7 +145,7 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
     looking = [
         rule
         for rule in policy.rules
-        if any(selects(rule, it, job.target.name, job.case.description) for it in asserted)
+        if any(rule.selects(it, job.target.name, job.case.description) for it in asserted)
     ]
     ruled = [rule.runs for rule in looking] or [policy.runs]
     chosen = [own] if own else [runs for runs in ruled if runs]

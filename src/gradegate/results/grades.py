@@ -334,13 +334,6 @@ class RuleResult(Power, frozen=True):
     )
 
 
-def selects(rule: Rule, held: Held, provider: str, description: str) -> bool:
-    """Whether a rule looks at a grade of its suite, of an answer by that target to the case of that name."""
-    if held.weight == 0 or (rule.blocking and not held.blocking):
-        return False
-    return rule.every_case or rule.select.takes(held.type, held.metric, provider, description)
-
-
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
     looks = (
@@ -349,7 +342,7 @@ def takes(rule: Rule, row: Row, grade: Grade) -> bool:
         and not grade.inner
         and not (rule.blocking and grade.quarantine)
     )
-    return looks and selects(rule, grade.assertion, row.provider, row.description)
+    return looks and rule.selects(grade.assertion, row.provider, row.description)
 
 
 def counted(rule: Rule, row: Row) -> bool:

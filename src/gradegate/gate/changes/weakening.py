@@ -11,7 +11,6 @@ from gradegate.core.suite import Rule
 from gradegate.errors import Origin
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.results.accounts import ChangeKind
-from gradegate.results.grades import selects
 
 T = TypeVar("T")
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
@@ -360,7 +359,7 @@ class Ledger:
                 Counter(
                     grade.type
                     for grade in side.grades
-                    if selects(rule, grade, target, side.description)
+                    if rule.selects(grade, target, side.description)
                 )
                 for side, target in sides
             )

@@ -13,7 +13,7 @@ from gradegate.files.limits import MAX_DERIVED_VALUES
 from gradegate.planning.checks import scripts
 from gradegate.planning.plan import Job
 from gradegate.registry import suggest
-from gradegate.results.grades import Asserted, selects
+from gradegate.results.grades import Asserted
 from gradegate.security.redaction import excerpt
 from gradegate.structs import replace
 from gradegate.templating.formulas import CONSTANTS, COUNT, working
@@ -92,14 +92,14 @@ def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     return (
         it
         for it in job.assertions
-        if selects(rule, it.asserted, job.target.name, job.case.description)
+        if rule.selects(it.asserted, job.target.name, job.case.description)
     )
 
 
 def _would_select(rule: Rule, suite: Suite) -> bool:
     """Whether the rule looks at something of the whole suite."""
     return any(
-        selects(_filled_in(rule, case, assertion), assertion, target.name, case.description)
+        _filled_in(rule, case, assertion).selects(assertion, target.name, case.description)
         for case in suite.cases
         for assertion in case.assertions
         for target in (*suite.targets, *suite.others)
@@ -212,7 +212,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
         return f"what the rule selects is advisory ({why}): let it block, or add `blocking: false` to the rule"
     whole = replace(rule, select=Select())
     counting = [
-        names for names, it in grades if selects(whole, it, names["provider"], names["description"])
+        names for names, it in grades if whole.selects(it, names["provider"], names["description"])
     ]
     written = [key for key in _KEYS if getattr(rule.select, key)]
     alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
