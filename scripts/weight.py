@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 600
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "assertions": 43_500,
+    "assertions": 43_000,
     "cli": 16_000,
     "config": 32_000,
     "core": 9_500,
@@ -27,7 +27,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "providers": 44_000,
     "recordings": 10_500,
     "reports": 29_500,
-    "results": 11_500,
+    "results": 12_500,
     "runner": 41_000,
     "sandbox": 10_500,
     "security": 7_000,

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions.factfulness import Factfulness, Standing, VotedClaim, read_claims, read_verdicts, score, standing
-from gradegate.assertions.grading.conclusion import Bound, conclude
+from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.conclusion import conclude
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.core.conversation import NO_USAGE
 from gradegate.core.numbers import cut, exact

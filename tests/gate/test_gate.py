@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.grading.conclusion import conclude_case
 from gradegate.core.suite import Rule, Select
 from gradegate.results.accounts import GUARD, ChangeKind, GateChange, GateChanges
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import GateOutcome, Outcome
 from gradegate.structs import replace
 from support.decided import E, F, P, decided, grade, made, row, ruled

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.grading.conclusion import Bound
+from gradegate.assertions.grading.bound import Bound
 from gradegate.config.load import load
 from gradegate.core.settings import Settings
 from gradegate.planning.identity import digest, identity, request

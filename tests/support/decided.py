@@ -7,10 +7,10 @@ undone, `h` unheard, `w` withheld. `*9` behind a word makes nine of it.
 
 import re
 
-from gradegate.assertions.grading.conclusion import conclude_case
 from gradegate.core.suite import Policy, Rule
 from gradegate.gate.decision import decide
 from gradegate.results.accounts import NO_CHANGES
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Asserted, Grade, Outcome, Row, RunResult, Vote
 from gradegate.structs import names
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb
 
-from gradegate.assertions.grading.conclusion import conclude_case
 from gradegate.core.numbers import exact, figure, many
 from gradegate.errors import Origin
 from gradegate.gate.statistics import (
@@ -22,6 +21,7 @@ from gradegate.gate.statistics import (
     wilson,
 )
 from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome, Row, RuleResult, RunResult, parts, takes
 from gradegate.structs import Struct, replace
 

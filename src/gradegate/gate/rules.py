@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from gradegate.assertions.grading.conclusion import strangeness
 from gradegate.core.numbers import many, mean, percent, percents, reached, scores
 from gradegate.core.suite import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, of_rule
 from gradegate.gate.reasks.ballot import fails
 from gradegate.gate.statistics import Interval, wilson
+from gradegate.results.case_outcome import strangeness
 from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.results.grades import (
     Counts,

@@ -14,7 +14,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from gradegate.assertions.grading.conclusion import Binding, BoundSet
+from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.core.suite import Case, ProviderSpec
 from gradegate.planning.plan import Job, Plan
 from gradegate.structs import Struct, names, replace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.conclusion import Binding
+from gradegate.assertions.grading.bound import Binding
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
 from gradegate.errors import ConfigError, Mistake

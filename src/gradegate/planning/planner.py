@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gradegate.assertions.grading.conclusion import Binding
+from gradegate.assertions.grading.bound import Binding
 from gradegate.core.conversation import CONVERSATION, told
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Note, Suite

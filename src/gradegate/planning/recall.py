@@ -6,7 +6,7 @@ As in promptfoo, a stored answer wins over a variable of its name. It is data: n
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.conclusion import BoundSet
+from gradegate.assertions.grading.bound import BoundSet
 from gradegate.core.suite import Assertion, Case, PromptSpec, Verbatim
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json

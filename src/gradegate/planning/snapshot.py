@@ -7,7 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import NamedTuple
 
-from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Binding, Bound
+from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
 from gradegate.core.suite import NOWHERE, Code, Held, Policy, Runs
 from gradegate.errors import Origin

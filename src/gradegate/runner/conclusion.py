@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from gradegate import __version__
-from gradegate.assertions.grading.conclusion import is_known, named_scores, tells_scores
 from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import many
 from gradegate.core.suite import DerivedSpec, Note
@@ -16,6 +15,7 @@ from gradegate.gate.calibration import remarks, report
 from gradegate.gate.case_runs import stated
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk
+from gradegate.results.case_outcome import is_known, named_scores, tells_scores
 from gradegate.results.earlier_run import together
 from gradegate.results.grades import Row, RunResult
 from gradegate.runner.reasks.histories import Askable, Histories

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from gradegate.assertions.grading.conclusion import Binding, Bound
+from gradegate.assertions.grading.bound import Binding, Bound
 from gradegate.core.conversation import exchanges as complete
 from gradegate.core.numbers import chance, many, percent
 from gradegate.core.options import MOST_RUNS

@@ -5,14 +5,8 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from gradegate.assertions.grading.conclusion import (
-    Binding,
-    Bound,
-    BoundSet,
-    conclude,
-    conclude_set,
-    error,
-)
+from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
+from gradegate.assertions.grading.conclusion import conclude, conclude_set, error
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import NO_USAGE, Transcript
 from gradegate.http.client import gather

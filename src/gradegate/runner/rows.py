@@ -4,15 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading import code_result as program_objects
-from gradegate.assertions.grading.conclusion import (
-    Binding,
-    BoundSet,
-    Conclusion,
-    conclude_case,
-    missing,
-    named_scores,
-    unjudged,
-)
+from gradegate.assertions.grading.bound import Binding, BoundSet
+from gradegate.assertions.grading.conclusion import missing, unjudged
 from gradegate.core.conversation import NO_USAGE, Took, Transcript
 from gradegate.core.numbers import many, weighted_mean
 from gradegate.core.suite import Case
@@ -20,6 +13,7 @@ from gradegate.errors import NO_ANSWER, GradegateError, NoVerdict, ProviderError
 from gradegate.gate.reasks.ballot import undecided
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job
+from gradegate.results.case_outcome import Conclusion, conclude_case, named_scores
 from gradegate.results.grades import Grade, Outcome, Row
 from gradegate.runner.transforms import Untransformed
 from gradegate.structs import replace

@@ -3,80 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from gradegate.assertions.grading.evaluator import Grader
-from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
+from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.core.conversation import NO_USAGE, Usage
-from gradegate.core.numbers import exact, reached, scores, weighted_mean
-from gradegate.core.suite import Code
+from gradegate.core.numbers import exact, reached, scores
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
-from gradegate.providers.api.provider import Provider
-from gradegate.results.grades import Asserted, Grade, Outcome, Verdict
-from gradegate.structs import Struct, replace
-
-
-class Again(Struct, frozen=True):
-    """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
-
-    ``own`` and ``own_opinions``: the assertion says so, and not the gate.
-    """
-
-    mode: str = "off"
-    opinions: tuple[Provider, ...] = ()
-    own: bool = False
-    own_opinions: bool = False
-
-
-NEVER_AGAIN = Again()
-
-
-class Bound(Struct, frozen=True):
-    """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
-
-    asserted: Asserted
-    grader: Grader
-    threshold: float | None = None
-    models: Mapping[str, Provider] = {}
-    rubric: Rubric = NO_RUBRIC
-    again: Again = NEVER_AGAIN
-    transform: Code = ""  # of the answer, before it is graded
-    score_only: bool = False  # held to no threshold, not even to the grader's own
-
-    @property
-    def bounds(self) -> tuple[Bound, ...]:
-        """The assertions whose graders are asked: this one."""
-        return (self,)
-
-    @property
-    def limit(self) -> float | None:
-        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
-        if self.score_only or self.threshold is not None:
-            return self.threshold
-        return self.grader.scoring.default
-
-    @property
-    def compares(self) -> bool:
-        """Whether all answers to a case are graded together."""
-        return bool(self.grader.compares)
-
-
-class BoundSet(Struct, frozen=True):
-    """An assert-set: several assertions that count as one."""
-
-    asserted: Asserted
-    bounds: tuple[Bound, ...]
-    threshold: float | None = None
-
-    @property
-    def compares(self) -> bool:
-        """Comparisons cannot be members of a set."""
-        return False
-
-
-Binding = Bound | BoundSet
+from gradegate.results.case_outcome import (
+    conclude_case,
+)
+from gradegate.results.grades import Grade, Outcome, Verdict
+from gradegate.structs import replace
 
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
@@ -115,16 +54,6 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         if negated or passed
         else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
     )
-
-
-def strangeness(grade: Grade) -> str:
-    """Why no mean can be taken over a score, empty where it can: it is not a share, or not a number."""
-    kind = grade.assertion.type
-    if grade.unread:
-        return f"the score {grade.unread} of {kind} is not a number, so no mean can be taken"
-    if grade.score is None or 0 <= grade.score <= 1:
-        return ""
-    return f"the score {grade.score:g} of {kind} is outside 0 to 1, so no mean can be taken"
 
 
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
@@ -185,14 +114,6 @@ def unjudged(binding: Binding, why: str) -> list[Grade]:
 # --- from grades to a set and to a case -----------------------------------------------------------------------
 
 
-class Conclusion(NamedTuple):
-    """What grades come to: the score is their weighted mean, None where there is none."""
-
-    outcome: Outcome
-    score: float | None
-    reason: str = ""  # where a threshold of the case or the set decided
-
-
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score, why = conclude_case(members, binding.threshold, "set")
@@ -228,74 +149,4 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     )
 
 
-def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:
-    """What the grades of one answer come to, or those of a set.
-
-    The worst of the grades that count decides: a FAIL, even beside an ERROR, then an ERROR. A ``threshold`` ``of`` the test
-    or the set replaces that by their weighted mean. Where no grade counts, all of them show what the answer has; such a
-    case is in no blocking rule.
-    """
-    outer = [grade for grade in grades if not grade.inner]
-    deciding = [grade for grade in outer if grade.counts] or outer
-    mean = _mean(deciding)
-    score = None if mean is None else float(mean)
-    outcomes = [grade.outcome for grade in deciding]
-    errored = Outcome.ERROR if Outcome.ERROR in outcomes else Outcome.PASS
-    if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        if strange := next(filter(None, map(strangeness, deciding)), ""):
-            return Conclusion(Outcome.ERROR, score, strange)
-        best = _mean(deciding, errors_score=1.0)
-        if best is not None and not reached(best, threshold):
-            shown, least = scores(float(best if mean is None else mean), threshold)
-            at_most = (
-                f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
-            )
-            at_most = "" if errored is Outcome.PASS else at_most
-            why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
-            return Conclusion(Outcome.FAIL, score, why)
-        return Conclusion(errored, score)
-    return Conclusion(Outcome.FAIL if Outcome.FAIL in outcomes else errored, score)
-
-
-def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:
-    """The weighted mean of the scores, None where nothing with weight has one; an ERROR takes ``errors_score``."""
-    scores = [
-        (errors_score if grade.outcome is Outcome.ERROR else grade.score, grade) for grade in grades
-    ]
-    pairs = [(score, grade.assertion.weight) for score, grade in scores if score is not None]
-    return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
-
-
 # --- named scores ---------------------------------------------------------------------------------------------
-
-CODE = frozenset(("javascript", "python"))  # whose results may name scores of their own
-
-
-def named_scores(grades: Sequence[Grade]) -> Iterator[tuple[str, float, float]]:
-    """Name, score and weight, as promptfoo's ``namedScores``, of the grades that are known.
-
-    A metric wins over a returned score of its name. Members of a set have the weight of their set, too.
-    """
-    around = 1.0  # the weight of the set whose members come next
-    for grade in grades:
-        asserted = grade.assertion
-        weight = asserted.weight * (around if grade.inner else 1.0)
-        around = asserted.weight if asserted.is_set else around
-        if not is_known(grade) or grade.score is None:
-            continue
-        if grade.metric:
-            yield grade.metric, grade.score, weight
-        if tells_scores(grade):
-            for name, score in grade.evidence.get("named_scores", {}).items():
-                if name != grade.metric:
-                    yield name, score, weight
-
-
-def is_known(grade: Grade) -> bool:
-    """Whether the grade has a score that is its own."""
-    return grade.outcome is not Outcome.ERROR and not grade.unread
-
-
-def tells_scores(grade: Grade) -> bool:
-    """Whether its assertion may name scores of its own."""
-    return grade.assertion.type.removeprefix("not-") in CODE

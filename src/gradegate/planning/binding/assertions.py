@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Binding, Bound, BoundSet
+from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from gradegate.assertions.grading.conclusion import Binding
+from gradegate.assertions.grading.bound import Binding
 from gradegate.core.conversation import Image
 from gradegate.core.suite import NOTHING, Assertion, Case, Limits, ProviderSpec, Suite
 from gradegate.errors import ConfigError, Mistake, ProviderError

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from gradegate.assertions.grading.conclusion import NEVER_AGAIN, Again
+from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
 from gradegate.assertions.grading.evaluator import Grader
 from gradegate.config.providers import shown
 from gradegate.core.suite import (

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from gradegate.assertions.grading.conclusion import CODE, Binding, Bound
+from gradegate.assertions.grading.bound import Binding, Bound
 from gradegate.core.numbers import many
 from gradegate.core.suite import Assertion, Case, DerivedSpec, Note, Rule, Select, Suite
 from gradegate.core.validation import as_share
@@ -13,6 +13,7 @@ from gradegate.files.limits import MAX_DERIVED_VALUES
 from gradegate.planning.checks import scripts
 from gradegate.planning.plan import Job
 from gradegate.registry import suggest
+from gradegate.results.case_outcome import CODE
 from gradegate.results.grades import Asserted
 from gradegate.security.redaction import excerpt
 from gradegate.structs import replace

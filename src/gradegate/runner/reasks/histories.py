@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
-from gradegate.assertions.grading.conclusion import Bound, BoundSet
+from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.suite import Policy, Rule
 from gradegate.gate.reasks.ballot import Counted, Prior, count, cut, mean_share
 from gradegate.gate.statistics import Lead, lead

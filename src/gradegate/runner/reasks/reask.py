@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from gradegate.assertions.grading.conclusion import Bound, error
+from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.conclusion import error
 from gradegate.core.conversation import NO_USAGE, Transcript, Usage
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.ballot import Prior, Standing, concluded, standing, turn

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from gradegate.assertions.grading.conclusion import BoundSet, conclude_set
+from gradegate.assertions.grading.bound import BoundSet
+from gradegate.assertions.grading.conclusion import conclude_set
 from gradegate.core.conversation import NO_USAGE, Transcript, Usage
 from gradegate.core.numbers import many
 from gradegate.gate.case_runs import stated

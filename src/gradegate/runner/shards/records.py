@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
-from gradegate.assertions.grading.conclusion import conclude_case, error, unjudged
+from gradegate.assertions.grading.conclusion import error, unjudged
 from gradegate.core.conversation import CONVERSATION, NO_USAGE, Turn, Usage
 from gradegate.errors import GradegateError
 from gradegate.gate.reasks.ballot import Standing
@@ -16,6 +16,7 @@ from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome, Row
 from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine

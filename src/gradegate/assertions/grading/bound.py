@@ -1,0 +1,73 @@
+"""An assertion bound to its evaluator, and a set of bound assertions that count as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gradegate.assertions.grading.evaluator import Grader
+from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
+from gradegate.core.suite import Code
+from gradegate.providers.api.provider import Provider
+from gradegate.results.grades import Asserted
+from gradegate.structs import Struct
+
+
+class Again(Struct, frozen=True):
+    """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
+
+    ``own`` and ``own_opinions``: the assertion says so, and not the gate.
+    """
+
+    mode: str = "off"
+    opinions: tuple[Provider, ...] = ()
+    own: bool = False
+    own_opinions: bool = False
+
+
+NEVER_AGAIN = Again()
+
+
+class Bound(Struct, frozen=True):
+    """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
+
+    asserted: Asserted
+    grader: Grader
+    threshold: float | None = None
+    models: Mapping[str, Provider] = {}
+    rubric: Rubric = NO_RUBRIC
+    again: Again = NEVER_AGAIN
+    transform: Code = ""  # of the answer, before it is graded
+    score_only: bool = False  # held to no threshold, not even to the grader's own
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The assertions whose graders are asked: this one."""
+        return (self,)
+
+    @property
+    def limit(self) -> float | None:
+        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
+        if self.score_only or self.threshold is not None:
+            return self.threshold
+        return self.grader.scoring.default
+
+    @property
+    def compares(self) -> bool:
+        """Whether all answers to a case are graded together."""
+        return bool(self.grader.compares)
+
+
+class BoundSet(Struct, frozen=True):
+    """An assert-set: several assertions that count as one."""
+
+    asserted: Asserted
+    bounds: tuple[Bound, ...]
+    threshold: float | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Comparisons cannot be members of a set."""
+        return False
+
+
+Binding = Bound | BoundSet
