@@ -400,6 +400,22 @@ def test_a_budget_that_all_shards_together_have_reached_is_used_up(sharded, llm,
     assert (code, used_up in results["cases"][3]["grades"][0]["reason"]) == (3, True), results["cases"][3]["grades"][0]["reason"]
 
 
+@each(("taken", "asked_again"), [(30, 0), (31, 0), (9, 2), (-100, 2)])
+def test_what_all_shards_took_before_is_taken_from_the_budget_of_a_further_round(sharded, llm, taken, asked_again):
+    llm.reply = scripted({5: "FPP"})
+    run = sharded(suite(llm.spec(), 9), "--max-calls", "30")
+    run.ask()
+    assert len(run.name_open()) == 1
+    path = run.folder / OPEN
+    line = len(path.read_text().splitlines()) - 2
+    edited(path, lambda it: it["account"]["budget"].update(calls=taken), line)
+    before = len(llm.requests)
+    run.ask("--open", OPEN)
+    assert len(llm.requests) - before == asked_again
+    for part in path.parent.iterdir():
+        part.unlink()
+
+
 # --- the second round -----------------------------------------------------------------------------------------
 
 
