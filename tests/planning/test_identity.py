@@ -1,6 +1,7 @@
 """What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
 
 import copy
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from gradegate.assertions.grading.bound import Bound
 from gradegate.config.load import load
 from gradegate.core.settings import Settings
-from gradegate.planning.identity import digest, identity, request
+from gradegate.planning.identity import calls, conversation, digest, identity, plan_digest, request
 from gradegate.planning.make_plan import build_client, plan
+from gradegate.structs import replace
 from support.checkouts import edit_by, write
 from support.each import each, table
 
@@ -108,6 +110,137 @@ def test_a_limit_is_the_one_that_applies(tmp_path):
     assert default == definition(threshold=0.75) != definition(threshold=0.7)
     assert none not in (default, definition(threshold=0.75))
     assert definition(weight=2) != default
+
+
+@each(
+    "before, after",
+    [({"threshold": 1}, {"threshold": 1.0}), ({"weight": 2}, {"weight": 2.0}), ({"weight": 1}, {}), ({"threshold": 0}, {"threshold": 0.0})],
+)
+def test_a_limit_and_a_weight_are_the_same_however_they_are_written(tmp_path, before, after):
+    first, second = ([it.definition for it in asserted(planned(tmp_path, one_assertion(**written))[0])] for written in (before, after))
+    assert first == second
+
+
+def one_assertion(**written):
+    test = {"vars": {"q": "a"}, "assert": [{"type": "rouge-n", "value": "a", **written}]}
+    return {**CONFIG, "tests": [test]}
+
+
+@each(
+    "change",
+    [
+        {"threshold": 0.5},
+        {"threshold": "none"},
+        {"threshold": 0},
+        {"weight": 2},
+        {"weight": 1.5},
+        {"weight": 0},
+        {"value": "b"},
+        {"transform": "output"},
+        {"type": "not-rouge-n"},
+    ],
+)
+def test_every_term_of_an_assertion_defines_it(tmp_path, change):
+    (before,), (after,) = ([it.definition for it in asserted(planned(tmp_path, one_assertion(**written))[0])] for written in ({}, change))
+    assert before != after
+
+
+def test_a_case_goes_by_its_description_and_without_one_by_its_variables(tmp_path):
+    def identities(*tests):
+        config = {**CONFIG, "tests": [{**test, "assert": [{"type": "contains", "value": "x"}]} for test in tests]}
+        return [identity(job) for job in planned(tmp_path, config)]
+
+    named, other, renamed = identities(
+        {"description": "one", "vars": {"q": "a"}}, {"description": "one", "vars": {"q": "b"}}, {"description": "two", "vars": {"q": "a"}}
+    )
+    assert named == other != renamed
+    first, second, third = identities({"vars": {"q": "a"}}, {"vars": {"q": "b"}}, {"description": "", "vars": {"q": "a"}})
+    assert first == third != second
+
+
+def test_the_runs_of_a_case_are_one_and_its_repetitions_are_not(tmp_path):
+    (repeated,) = planned(tmp_path, {**CONFIG, "evaluateOptions": {"repeat": 3}})
+    (run,) = planned(tmp_path, changed(runs={"of": 3, "pass": 2}))
+    assert len({identity(repeated, number) for number in range(3)}) == 3
+    assert len({identity(run, number) for number in range(3)}) == 1
+    assert [(call.repeat, call.most) for call in calls([repeated])] == [(0, 1), (1, 1), (2, 1)]
+    assert [(call.repeat, call.most) for call in calls([run])] == [(0, 3)]
+
+
+@each(
+    "description, begins",
+    [
+        ("Asks for Rome", "asks-for-rome-"),
+        ("x" * 32, "x" * 32 + "-"),
+        ("x" * 33, "x" * 32 + "-"),
+        ("x" * 31 + " y", "x" * 31 + "-"),
+        (" -- Rome!", "rome-"),
+        ("???", "case-"),
+        ("", "case-"),
+    ],
+)
+def test_an_id_begins_with_the_first_32_signs_of_the_description(tmp_path, description, begins):
+    (job,) = planned(tmp_path, changed(description=description))
+    (call,) = calls([job])
+    assert call.id.startswith(begins)
+    assert len(call.id) == len(begins) + 20
+    assert set(call.id[len(begins) :]) <= set("0123456789abcdef")
+
+
+def test_a_case_with_its_answer_in_the_config_has_no_id(tmp_path):
+    recorded, live = planned(tmp_path, {**CONFIG, "tests": [{**CONFIG["tests"][0], "providerOutput": "x"}, CONFIG["tests"][0]]})
+    assert [call.job for call in calls([recorded, live])] == [live]
+    assert [call.place for call in calls([recorded, live])] == [1]
+
+
+def test_only_an_answer_in_a_conversation_has_a_name_of_its_group(tmp_path):
+    prompts = ["{% for said in _conversation %}{{said.output}}{% endfor %}{{q}}", "Say {{q}}"]
+    tests = [{**CONFIG["tests"][0], "metadata": {"conversationId": name}} for name in ("a", "a", "b")]
+    found = [conversation(job) for job in planned(tmp_path, {**CONFIG, "prompts": prompts, "tests": tests})]
+    told = [it for it in found if it]
+    assert (len(found), len(told), {len(it) for it in told}) == (6, 3, {20})
+    assert told[0] == told[1] != told[2]
+
+
+def digest_of(tmp_path, config=CONFIG):
+    """The digest of a plan, of which nobody says which files it was read from."""
+    write(tmp_path, {"promptfooconfig.yaml": config})
+    chosen = Settings(cwd=tmp_path)
+    suites = load(chosen)
+    return plan_digest(replace(plan(suites, chosen, build_client(chosen, suites)), digests={}))
+
+
+def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):
+    assert digest_of(tmp_path) == digest_of(tmp_path, copy.deepcopy(CONFIG))
+    assert len(digest_of(tmp_path)) == 64
+
+
+@each(
+    "config",
+    [
+        changed(description="other"),
+        changed(vars={"q": "b", "n": 1}),
+        changed(threshold=0.6),
+        changed(options={"repeat": 2}),
+        changed(runs={"of": 3, "pass": 2}),
+        changed(flaky={"report": True, "until": datetime.now(UTC).date().isoformat()}),
+        changed(providerOutput="x"),
+        {**CONFIG, "prompts": ["Please, say {{q}}"]},
+        {**CONFIG, "providers": [{"id": "echo", "transform": "output"}]},
+        {**CONFIG, "providers": [{"id": "echo", "config": {"a": 1}}]},
+        changed(
+            **{"assert": [{"type": "contains", "value": "{{q}}", "metric": "m", "blocking": False}, *CONFIG["tests"][0]["assert"][1:]]}
+        ),
+        {**CONFIG, "gate": {"rules": [{"name": "r", "min-pass-rate": 0.5}]}},
+        {**CONFIG, "gate": {"errors": {"ignore-up-to": 0.5}}},
+        {**CONFIG, "gate": {"confirm": "off"}},
+        {**CONFIG, "gate": {"noise": 0.2}},
+        {**CONFIG, "gate": {"changes": "block"}},
+        {**CONFIG, "derivedMetrics": [{"name": "half", "value": "m / 2"}]},
+    ],
+)
+def test_whatever_decides_changes_the_digest_of_a_plan(tmp_path, config):
+    assert digest_of(tmp_path, config) != digest_of(tmp_path)
 
 
 def test_a_request_has_the_names_of_settings_and_never_their_values(tmp_path):

@@ -55,3 +55,10 @@ def test_what_is_not_flaky_counts_and_its_quarantine_is_named(gate, llm):
     assert "still counts, because it is not flaky: 0 of 12 asks failed on the default branch: remove the quarantine" in json.dumps(
         ran.results["notes"]
     )
+
+
+def test_a_test_that_was_never_flaky_is_not_forgiven_where_its_asks_contradict_each_other(gate, llm):
+    earlier(gate, llm, suite(llm.spec(), 3), 12)
+    ran = run(gate, llm, quarantined(llm), {0: "FP" * 10})
+    assert (ran.code, ran.grades[0]["outcome"], ran.grades[0]["quarantine"]) == (3, "error", "")
+    assert "10 of 20 asks failed, and 0 of 12 before" in ran.grades[0]["reason"]

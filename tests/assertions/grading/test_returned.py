@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.grading.code_result import MAX_COMPONENTS, script_verdict, verdict
+from gradegate.assertions.grading.code_result import MAX_COMPONENTS, kind, script_verdict, situation, verdict
+from gradegate.core.conversation import Transcript, Turn, Usage
 from gradegate.errors import NoVerdict
 from gradegate.results.grades import Verdict
 from support.each import table
@@ -40,6 +41,70 @@ def test_its_parts_and_named_scores_are_evidence():
 def test_of_many_parts_the_first_are_kept():
     evidence = verdict(graded(componentResults=[graded()] * 1000)).evidence
     assert len(evidence["components"]) == MAX_COMPONENTS
+
+
+def test_exactly_a_hundred_parts_and_named_scores_are_kept():
+    parts = [graded(score=number) for number in range(101)]
+    names = {f"n{number}": number for number in range(101)}
+    evidence = verdict(graded(componentResults=parts, namedScores=names)).evidence
+    assert [part["score"] for part in evidence["components"]] == [float(number) for number in range(100)]
+    assert evidence["named_scores"] == {f"n{number}": float(number) for number in range(100)}
+
+
+def test_a_reason_of_two_thousand_characters_is_kept_whole():
+    assert verdict(graded(reason="x" * 2000)).reason == "x" * 2000
+    assert verdict(graded(reason="x" * 2001)).reason == "x" * 2000 + "…"
+
+
+def test_the_name_in_camel_case_wins_over_the_one_in_snake_case():
+    part = {"pass": True, "pass_": False, "score": 1, "reason": ""}
+    for keys in (("namedScores", "named_scores"), ("named_scores", "namedScores")):
+        values = {"namedScores": {"a": 1}, "named_scores": {"b": 2}}
+        found = script_verdict(graded(**{key: values[key] for key in keys}, component_results=[part]))
+        assert found.evidence["named_scores"] == {"a": 1.0}
+        assert found.evidence["components"] == [{"pass": True, "score": 1.0, "reason": ""}]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("x" * 60, 'the text "' + "x" * 60 + '"'),
+        ("x" * 61, "a text that starts with"),
+        ([1], "a list"),
+        ((1,), "a list"),
+        (None, "nothing"),
+        (True, "true"),
+        (False, "false"),
+        (0, "a number"),
+        (1.5, "a number"),
+        ({}, "an object"),
+        (b"", "a bytes"),
+    ],
+)
+def test_a_message_names_the_kind_of_a_value(value, said):
+    assert kind(value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("cached", "cost", "unpriced", "expected"),
+    [(0, 0.5, 0, {"cached": False, "cost": 0.5}), (1, 0.0, 0, {"cached": True, "cost": 0.0}), (0, 0.0, 1, {"cached": False})],
+)
+def test_code_is_told_what_the_answer_took(cached, cost, unpriced, expected):
+    usage = Usage(calls=1, prompt_tokens=3, completion_tokens=4, cached=cached, cost=cost, unpriced=unpriced, seconds=0.0016)
+    turns = (Turn("user", "q"), Turn("assistant", "a"))
+    seen = Transcript("q", turns, {"q": 1}, usage, {"finish_reason": "stop"}, target="app")
+    told = situation(seen, {"description": "case", "vars": "not these"}, {})
+    assert told["test"] == {"description": "case", "vars": {"q": 1}}
+    assert told["providerResponse"] == {
+        "output": "a",
+        "raw": "a",
+        "metadata": {"finish_reason": "stop"},
+        "tokenUsage": {"total": 7, "prompt": 3, "completion": 4},
+        "latencyMs": 2,
+        **expected,
+    }
+    assert "config" not in told
+    assert situation(seen, {}, {"a": 1})["config"] == {"a": 1}
 
 
 @pytest.mark.parametrize(

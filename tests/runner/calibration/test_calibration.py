@@ -23,10 +23,11 @@ from gradegate.errors import Origin
 from gradegate.gate.calibration import Calibration, Judged
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.grades import Asserted, Grade, Outcome, RunResult
-from gradegate.runner.calibration.calibrate import as_json, console
+from gradegate.runner.calibration.calibrate import as_json, console, exit_code
 from gradegate.runner.calibration.labels import parse
 from gradegate.structs import replace
 from support import samples
+from support.each import each
 from support.patience import PATIENCE
 from support.scenes import scenes
 
@@ -239,6 +240,118 @@ def test_no_text_is_live_in_any_report(text):
         assert "\x1b" not in line
     data = json.loads(as_json(filled(text)).text)
     assert data["outputs"][0]["differs"]
+
+
+def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **more):
+    """A labelled output with so many asks, P, F or E each; each has a reason of its own."""
+    words = {"P": (Outcome.PASS, 1.0), "F": (Outcome.FAIL, 0.0), "E": (Outcome.ERROR, None)}
+    rows = []
+    for number, word in enumerate(outcomes):
+        reason = f"ask {number}" if reasons else "same"
+        grade = Grade(Asserted(kind, metric=metric), *words[word], reason=reason, **more)
+        rows.append(replace(samples.passing(), grades=(grade,)))
+    return Judged(passes, Origin("l.jsonl", 1), tuple(rows))
+
+
+def told(judged, asks=3, **run):
+    return console(Calibration(tuple(judged), asks, RunResult((), **run))).text
+
+
+@each(
+    "count, asks, said, unsaid",
+    [
+        (20, 3, "0 of 60 votes went against the majority", "label more outputs"),
+        (19, 3, "and there are 57: label more outputs, or ask more often with --asks", "went against"),
+        (30, 2, "and with --asks 3 or more", "went against"),
+        (30, 2, "and with --asks 3 or more", "label more outputs"),
+        (30, 3, "0 of 90 votes went against the majority", "--asks 3 or more"),
+    ],
+)
+def test_noise_is_suggested_from_three_asks_and_sixty_votes(count, asks, said, unsaid):
+    text = told([graded(True, "P" * asks)] * count, asks)
+    assert said in text
+    assert unsaid not in text
+
+
+@each(
+    "judged, said",
+    [
+        (graded(True, "FPP"), "person: pass, grader: fail, 1 of 3 asks failed"),
+        (graded(False, "PFP"), "person: fail, grader: pass, 2 of 3 asks passed"),
+        (graded(True, "EPE"), "person: pass, grader: no verdict, 2 of 3 asks gave no verdict"),
+        (graded(False, "E"), "person: fail, grader: no verdict, 1 of 1 ask gave no verdict"),
+    ],
+)
+def test_a_disagreement_shows_the_votes_of_the_side_that_the_first_ask_took(judged, said):
+    assert said in told([judged])
+
+
+@each(
+    "judged, names",
+    [
+        ([graded(True, "P"), graded(True, "P")], ["llm-rubric"]),
+        ([graded(True, "P", metric="tone")], ["llm-rubric (tone)"]),
+        ([graded(True, "P"), graded(True, "P", kind="factuality")], ["llm-rubric", "factuality", "all"]),
+    ],
+)
+def test_the_last_line_is_named_all_only_below_several_assertions(judged, names):
+    header, *lines = told(judged).splitlines()
+    assert header.startswith("Assertion")
+    assert [line.split("  ")[0] for line in lines[: lines.index("")]] == names
+
+
+@each(
+    "count, errors, few",
+    [
+        (30, 30, []),
+        (29, 30, ["Too few labels of `pass`"]),
+        (30, 29, ["Too few labels of `fail`"]),
+        (29, 29, ["Too few labels of `pass` and of `fail`"]),
+    ],
+)
+def test_fewer_than_thirty_labels_of_a_kind_are_too_few(count, errors, few):
+    text = told([*[graded(True, "P")] * count, *[graded(False, "F")] * errors], 1)
+    assert [line.partition(":")[0] for line in text.splitlines() if line.startswith("Too few")] == few
+    assert text.count(", too few") == (count < 30) + (errors < 30)
+
+
+def test_a_share_is_shown_with_its_interval_or_as_none():
+    *_, last = told([graded(True, "P")] * 2, 1).split("Minority votes  No verdict\n")
+    assert "100% (34.2% to 100%)" in last
+    assert "none, too few" in last  # no bad output was labelled
+
+
+@each("asks, words, is_said", [(3, "PPP", True), (2, "PP", True), (1, "P", False)])
+def test_only_several_asks_can_show_that_a_grader_never_moves(asks, words, is_said):
+    text = told([graded(True, words, reasons=False)] * 3, asks)
+    assert ("All asks of each output gave the same reason" in text) is is_said
+    assert "All asks of each output" not in told([graded(True, words)] * 3, asks)
+
+
+@each(
+    "words, interrupted, setup, code",
+    [
+        (["P", "E"], "", True, 0),
+        (["E"], "", False, 3),
+        (["E"], "", True, 2),
+        (["P"], "interrupted", False, 130),
+        (["E"], "interrupted", True, 130),
+        (["P"], "terminated", False, 143),
+    ],
+)
+def test_an_interruption_wins_over_labels_and_labels_over_a_wrong_key(words, interrupted, setup, code):
+    judged = tuple(graded(True, word, setup=setup) for word in words)
+    assert exit_code(Calibration(judged, 1, RunResult((), interrupted=interrupted))) == code
+
+
+@each(
+    "count, left_out", [(1000, ""), (1001, "DIFFERS  1 more output; the JSON report has all of them"), (1002, "DIFFERS  2 more outputs;")]
+)
+def test_a_thousand_outputs_of_one_kind_are_shown(count, left_out):
+    text = told([graded(False, "P")] * count)
+    assert (" more output" in text) is bool(left_out)
+    assert left_out in text
+    assert text.count("DIFFERS  l.jsonl:1") == 1000
 
 
 def test_a_long_text_leaves_out_outputs_and_says_so():

@@ -65,11 +65,18 @@ def test_calibrate_writes_a_file_of_them(llm, gate, capsys):
     del written["gate"]["sentinels"]
     Path("c.yaml").write_text(yaml.safe_dump(written))
     options = ["--sentinels", "kept.jsonl", "--asks", "1", "--reask", "0"]
+    Path("five.jsonl").write_text(labels("PPPPF"))
+    assert cli.main(["calibrate", "c.yaml", "five.jsonl", *options]) == 0  # the fifth is not said to be bad by the grader
+    head, *lines = Path("kept.jsonl").read_text().splitlines()
+    assert json.loads(head) == {"agreement": 0.8}
+    assert [json.loads(line)["output"] for line in lines] == [f"sentinel {n}" for n in range(5)]
     assert cli.main(["calibrate", "c.yaml", FILE, *options]) == 0
     head, *lines = Path("kept.jsonl").read_text().splitlines()
     assert json.loads(head) == {"agreement": 1.0}
     assert len(lines) == 30
     assert {json.loads(line)["label"] for line in lines} == {"pass", "fail"}
+    # Of each four of the forty, the last is left out.
+    assert [json.loads(line)["output"] for line in lines] == [f"sentinel {n}" for n in range(40) if n % 4 != 3]
     assert cli.main(["calibrate", "c.yaml", "few.jsonl", *options]) == 2
     assert "a model grades 4 labelled outputs, and sentinels are 5 to 30" in capsys.readouterr().err
     assert cli.main(["calibrate", "c.yaml", "kept.jsonl", "--asks", "1"]) == 0  # what was written can be read

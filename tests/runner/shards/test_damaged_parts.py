@@ -8,7 +8,7 @@ import pytest
 
 from gradegate.cli import main as cli
 from support.each import each, table
-from support.flips import GOOD, suite
+from support.flips import GOOD, scripted, suite
 from support.runner import commands
 from support.shards import OPEN, PARTS
 
@@ -227,6 +227,193 @@ def test_of_several_attempts_the_last_one_counts(asked, monkeypatch, capsys):
     asked.ask(shards=[2])
     assert asked.part(2, attempt=2).exists()
     assert merge(asked, capsys)[0] == 0
+
+
+def renamed(run, shard, attempt, change, line=1):
+    """Another attempt of a shard, with the object of one line changed."""
+    path = run.part(shard, attempt=attempt)
+    path.write_bytes(run.part(shard).read_bytes())
+    edited(path, lambda header: header.update(attempt=attempt))
+    edited(path, change, line)
+
+
+def test_the_highest_number_of_an_attempt_wins(asked, capsys):
+    for attempt in (9, 10, 2):
+        renamed(asked, 2, attempt, lambda it: it["answer"].update(output=f"case of attempt {attempt}"))  # noqa: B023
+    code, results, _ = merge(asked, capsys)
+    outputs = {case["output"] for case in results["cases"]}
+    assert (code, results["incomplete"]) == (0, "")
+    assert [it for it in outputs if "attempt" in it] == ["case of attempt 10"]
+
+
+def test_a_last_attempt_that_asked_nothing_wins_over_an_earlier_one(asked, capsys):
+    renamed(asked, 2, 2, lambda header: header.update(unasked="the application is not there"), line=0)
+    code, results, _ = merge(asked, capsys)
+    assert (code, results["incomplete"]) == (3, "shard 2/3 did not run: the application is not there")
+
+
+@each(("counts", "of"), [({2: 1, 3: 1}, 3), ({2: 2, 3: 1}, 2), ({2: 1, 3: 3}, 3), ({2: 2, 3: 2}, 3)])
+def test_the_number_of_shards_that_most_parts_have_wins_and_else_the_larger(sharded, capsys, counts, of):
+    config = suite({"id": "echo"}, 12, ASSERTION)
+    for number, count in counts.items():
+        run = sharded(config, of=number)
+        run.ask(shards=range(1, count + 1))
+    _, results, _ = merge(run, capsys)
+    for path in run.part(1).parent.iterdir():
+        path.unlink()
+    other = 5 - of
+    wrong = [note["text"] for note in results["notes"] if "and the others are of" in note["text"]]
+    assert len(wrong) == counts[other]
+    assert all(f"/{other}, and the others are of {of}" in text for text in wrong)
+
+
+@each(
+    ("change", "said"),
+    [
+        ({"version": "0.0.1", "commit": "1" * 40, "run": "7", "plan": "0" * 64}, "it was written by version 0.0.1"),
+        ({"commit": "1" * 40, "run": "7", "plan": "0" * 64}, "it is of commit 1111111, and this is unknown"),
+        ({"run": "7", "plan": "0" * 64}, "it is of the workflow run 7, and this is none"),
+        ({"plan": "0" * 64, "of": 4}, "it is of another plan"),
+    ],
+)
+def test_of_several_differences_the_first_is_said(asked, capsys, change, said):
+    refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update(change))
+
+
+@each(("count", "more"), [(49, None), (50, None), (51, "1 more problems with the parts"), (52, "2 more problems with the parts")])
+def test_fifty_problems_are_said(asked, capsys, count, more):
+    folder = asked.part(1).parent / "junk"
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number}.jsonl").write_text("")
+    code, results, _ = merge(asked, capsys)
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    texts = [note["text"] for note in results["notes"]]
+    assert (code, len(texts)) == (3, min(count, 50) + (more is not None))
+    assert [text for text in texts if "more problems" in text] == ([more] if more else [])
+
+
+@each(
+    ("missing", "junk", "said"),
+    [
+        ([1], [], "shard 1/3 is missing"),
+        ([1, 3], [], "shard 1/3 is missing, and 1 more problem"),
+        ([2], ["a.jsonl"], "a.jsonl: it is cut: the last line is not a footer, and 1 more problem"),
+        ([2, 3], ["a.jsonl"], "a.jsonl: it is cut: the last line is not a footer, and 2 more problems"),
+    ],
+)
+def test_the_first_problem_is_said_and_the_others_are_counted(asked, capsys, missing, junk, said):
+    kept = {asked.part(number): asked.part(number).read_bytes() for number in missing}
+    for path in kept:
+        path.unlink()
+    for name in junk:
+        asked.part(1).with_name(name).write_text("")
+    code, results, _ = merge(asked, capsys)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    for name in junk:
+        asked.part(1).with_name(name).unlink()
+    assert (code, results["incomplete"]) == (3, said)
+
+
+@each(("most", "code"), [(3, 0), (2, 2)])
+def test_a_folder_with_as_many_files_as_may_be_is_read(asked, capsys, monkeypatch, most, code):
+    monkeypatch.setattr("gradegate.runner.shards.part_file.MOST_FILES", most)
+    capsys.readouterr()
+    assert asked.command("merge", PARTS, "c.yaml") == code
+    assert (f"has more than {most} files" in capsys.readouterr().err) is (code == 2)
+
+
+def account(run, round_=1, **shards):
+    """Change what shards say that they took, by their number."""
+    for name, change in shards.items():
+        path = run.part(int(name[1:]), round_)
+        edited(path, lambda it: it["account"].update(change), line=len(path.read_text().splitlines()) - 2)  # noqa: B023
+
+
+def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
+    account(
+        asked,
+        s1={"seconds": 5.0, "started": "2026-01-02T00:00:02+00:00"},
+        s2={"seconds": 7.0, "started": "2026-01-02T00:00:01+00:00"},
+        s3={"seconds": 6.0, "started": "2026-01-02T00:00:03+00:00"},
+    )
+    _, results, _ = merge(asked, capsys)
+    assert results["summary"]["seconds"] == 7.0
+    assert results["made"]["started"] == "2026-01-02T00:00:01+00:00"
+
+
+def test_the_models_that_parts_name_win_over_those_of_the_plan(asked, capsys):
+    models = [{"name": "named by a part", "host": "", "replies_from": "prompt", "chosen": "", "grades": False}]
+    for shard in (1, 2):
+        edited(asked.part(shard), lambda it: it.update(models=models, hidden=["B", "A"]), line=5)
+    _, results, _ = merge(asked, capsys)
+    assert (results["models"], results["hidden"]) == (["named by a part", "echo"], ["A", "B"])
+    for shard in (1, 2, 3):
+        whole = asked.part(shard).read_text().splitlines()[0]
+        asked.part(shard).write_text(signed([whole, json.dumps({"place": 99})]))
+    _, results, _ = merge(asked, capsys)
+    assert (results["models"], results["hidden"]) == (["echo"], [])
+
+
+def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_oldest(asked, capsys):
+    day, limits = 86400, {"calls": None, "usd": None, "seconds": None}
+    for shard, age, calls, usd in ((1, 2, 4, 0.25), (2, 3, 5, 0.5), (3, 1, 6, 1.0)):
+        cache = {"looked_up": 4, "hits": shard, "oldest": age * day, "saved_usd": 0.5}
+        budget = {"limits": limits, "calls": calls, "usd": usd, "used_up": ""}
+        account(asked, **{f"s{shard}": {"cache": cache, "budget": budget}})
+    _, results, _ = merge(asked, capsys)
+    assert (results["budget"]["calls"], results["budget"]["usd"]) == (15, 1.75)
+    found = results["cache"]
+    assert (found["answers"], found["from_cache"], found["oldest_days"]) == (12, 6, 3)
+
+
+NOT_RE_ASKED = "`open` of `merge` writes the open failures"
+
+
+@each(
+    ("limit", "taken", "used_up", "is_open"),
+    [
+        (("--max-calls", "12"), {"calls": 12}, "the budget of 12 calls is used up", False),
+        (("--max-calls", "12"), {"calls": 13}, "the budget of 12 calls is used up", False),
+        (("--max-calls", "12"), {"calls": 11}, NOT_RE_ASKED, True),
+        (("--max-usd", "1.5"), {"usd": 1.5}, "the budget of 1.5 USD is used up", False),
+        (("--max-usd", "1.5"), {"usd": 1.4999}, NOT_RE_ASKED, True),
+        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 12, "usd": 1.5}, "the budget of 12 calls is used up", False),
+        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 9, "usd": 1.5}, "the budget of 1.5 USD is used up", False),
+        (("--max-calls", "12"), {"calls": 9, "used_up": "3 calls"}, "the budget of 3 calls of a shard is used up", False),
+        (("--max-calls", "12"), {"calls": 12, "used_up": "3 calls"}, "the budget of 12 calls is used up", False),
+    ],
+)
+def test_a_budget_that_all_shards_together_have_reached_is_used_up(sharded, llm, capsys, limit, taken, used_up, is_open):
+    llm.reply = scripted({3: "F"})
+    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), *limit)
+    run.ask()
+    limits = {"calls": 12, "usd": None, "seconds": None}
+    nothing = {"limits": limits, "calls": 0, "usd": 0.0, "used_up": ""}
+    account(run, s1={"budget": {**nothing, **taken}}, s2={"budget": nothing}, s3={"budget": nothing})
+    assert bool(run.name_open()) is is_open
+    (run.folder / OPEN).unlink(missing_ok=True)
+    code, results, _ = merge(run, capsys)
+    assert (code, used_up in results["cases"][3]["grades"][0]["reason"]) == (3, True), results["cases"][3]["grades"][0]["reason"]
+
+
+@each(("taken", "asked_again"), [(30, 0), (31, 0), (9, 2), (-100, 2)])
+def test_what_all_shards_took_before_is_taken_from_the_budget_of_a_further_round(sharded, llm, taken, asked_again):
+    llm.reply = scripted({5: "FPP"})
+    run = sharded(suite(llm.spec(), 9), "--max-calls", "30")
+    run.ask()
+    assert len(run.name_open()) == 1
+    path = run.folder / OPEN
+    line = len(path.read_text().splitlines()) - 2
+    edited(path, lambda it: it["account"]["budget"].update(calls=taken), line)
+    before = len(llm.requests)
+    run.ask("--open", OPEN)
+    assert len(llm.requests) - before == asked_again
+    for part in path.parent.iterdir():
+        part.unlink()
 
 
 # --- the second round -----------------------------------------------------------------------------------------
