@@ -6,7 +6,11 @@ import pytest
 
 from gradegate.cli import main as cli
 from gradegate.core.numbers import many
-from support.each import table
+from gradegate.core.suite import NO_LIMITS, Limits
+from gradegate.runner.estimate import Estimate
+from gradegate.runner.estimate import said as lines_of
+from gradegate.structs import replace
+from support.each import each, table
 from support.kept import config
 
 
@@ -84,3 +88,77 @@ def test_new_answers_to_failures_have_their_price(llm, gate):
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")
+
+
+FREE = Estimate(target=6, grader=4, grades=4, expected=0.25, most=8, usd=1.5, most_usd=2.5, fewest=(6, 4))
+
+
+@each(
+    "limits, line",
+    [
+        (NO_LIMITS, None),
+        (Limits(calls=10), "budget: at most 10 calls"),
+        (Limits(calls=9), "budget: at most 9 calls; 10 calls are planned, so the last ones would not run"),
+        (Limits(calls=11), "budget: at most 11 calls"),
+        (Limits(calls=1), "budget: at most 1 call; 10 calls are planned, so the last ones would not run"),
+        (Limits(usd=0.5), "budget: at most 0.5 USD"),
+        (Limits(seconds=60.0), "budget: at most 60 s"),
+        (Limits(calls=10, usd=0.5, seconds=60.0), "budget: at most 10 calls, 0.5 USD, 60 s"),
+    ],
+)
+def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
+    lines = [*lines_of(FREE, limits)]
+    assert lines[4:] == ([] if line is None else [line])
+
+
+@each(
+    "change, index, line",
+    [
+        ({}, 0, "target: 6 calls"),
+        ({"fewest": (5, 4)}, 0, "target: 5 to 6 calls"),
+        ({"fewest": (5, 4)}, 1, "grader: 4 calls"),
+        ({"fewest": (6, 3)}, 1, "grader: 3 to 4 calls"),
+        ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
+        ({"sentinels": 1}, 2, "sentinels: 1 call of graders, where a rule is missed or a history is written"),
+        ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
+        ({"most_usd": 1.5}, 3, "cost: about 1.5 USD"),
+        ({"most_usd": 1.6}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),
+        ({"usd": None, "silent": ("shop",)}, 3, "cost: unknown; shop does not say what an answer costs"),
+        ({"usd": None, "silent": tuple("abcde")}, 3, "cost: unknown; a, b, c, d, e does not say what an answer costs"),
+        ({"usd": None, "silent": tuple("abcdef")}, 3, "cost: unknown; a, b, c, d, e and 1 more does not say what an answer costs"),
+        (
+            {"usd": None, "unpriced": ("m",)},
+            3,
+            "cost: unknown; no price is known of m (give `inputCost` and `outputCost`, US dollars per token, in its `config`)",
+        ),
+    ],
+)
+def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
+    assert [*lines_of(replace(FREE, **change))][index] == line
+
+
+@each(
+    "repeat, said",
+    [
+        (1, None),
+        (2, "With `runs: {of: 2, pass: 2}`, 5.9% are"),
+        (3, "With `runs: {of: 3, pass: 2}`, 0.26% are"),
+        (4, "With `runs: {of: 4, pass: 3}`, 0.52% are"),
+        (20, "With `runs: {of: 20, pass: 11}`, less than 0.01% are"),
+        (21, None),
+    ],
+)
+def test_the_majority_is_named_in_place_of_up_to_twenty_repetitions(tmp_path, monkeypatch, capsys, repeat, said):
+    monkeypatch.chdir(tmp_path)
+    tests = [{"assert": [{"type": "contains", "value": "x"}], "options": {"repeat": repeat}}]
+    for gate, is_strict in (
+        ({}, True),
+        ({"rules": [{"name": "r", "min-pass-rate": 1}]}, True),
+        ({"rules": [{"name": "r", "min-pass-rate": 0.99}]}, False),
+    ):
+        written = {"prompts": ["x"], "providers": ["echo"], "tests": tests, "gate": gate}
+        (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(written))
+        assert cli.main(["validate"]) == 0
+        out = capsys.readouterr().out
+        assert ("makes each of 1 case pass" in out) is (said is not None and is_strict)
+        assert said is None or not is_strict or said in out

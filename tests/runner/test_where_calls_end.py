@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
 from gradegate.runner.rounds import Portions
 from support import flips
+from support.each import each
 
 
 def drawn(body: dict, of: int) -> int:
@@ -189,3 +191,35 @@ def test_what_is_done_depends_on_no_order(limit, needs, expected, seeds):
     assert one[1] == min(limit, sum(needs))
     if sum(needs) <= limit:
         assert len(one[0]) == sum(map(bool, needs))
+
+
+@each(
+    "limit, expected, count, portions, taken_back",
+    [
+        (None, 1, 5, [[0, 1, 2, 3, 4]], []),
+        (4, 1, 4, [[0, 1], [2], [3]], []),
+        (5, 1, 4, [[0, 1], [2], [3]], []),
+        (6, 1, 4, [[0, 1, 2], [3]], []),
+        (8, 1, 4, [[0, 1, 2, 3]], []),
+        (2, 1, 4, [[0], [1], [2], [3]], [[2]]),
+        (1, 0, 3, [[0, 1, 2]], [[0, 1, 2]]),
+        (3, 2, 3, [[0], [1], [2]], []),
+        (4, 2, 3, [[0], [1], [2]], []),
+        (8, 2, 3, [[0, 1], [2]], []),
+        (0, 1, 2, [[0], [1]], [[0]]),
+    ],
+)
+def test_a_portion_is_as_large_as_twice_its_calls_are_left(limit, expected, count, portions, taken_back):
+    budget, begun, back = Budget(Limits(calls=limit)), [], []
+
+    def work(number: int) -> None:
+        with suppress(ProviderError):
+            budget.take()
+
+    def in_threads(do, items) -> None:
+        begun.append([*items])
+        for item in items:
+            do(item)
+
+    Portions(budget, in_threads).work(work, range(count), lambda _: expected, lambda items: back.append([*items]))
+    assert (begun, back) == (portions, taken_back)

@@ -75,6 +75,8 @@ def test_a_second_round_asks_just_the_failures_that_are_open(sharded, llm):
     assert [it["answer"]["description"] for it in opened] == ["case 3", "case 8"]
     assert len(llm.requests) == before == 20
     run.ask("--open", OPEN)
+    head = json.loads((run.folder / OPEN).read_text().splitlines()[0])
+    assert (head["gradegate"], head["shard"], head["of"], head["round"], head["attempt"]) == ("open", 0, 4, 2, 1)
     again = {json.dumps(body["messages"]).split("case ")[-1][0] for body in llm.bodies[before:]}
     assert again == {"3", "8"}
     assert run.merge()[0] == 1
@@ -163,6 +165,27 @@ def test_a_conversation_is_had_in_one_shard(sharded, llm):
         ],
     }  # fmt: skip
     equal(sharded(talk, "--confirm", "off", of=4))
+
+
+def test_a_grader_in_a_further_round_sees_the_same_conversation(sharded, llm):
+    said = iter("PFPP")
+    llm.reply = lambda path, body: GOOD if next(said, "P") == "P" else BAD
+    talk = {
+        "prompts": ["{% for it in _conversation %}{{ it.output }} {% endfor %}{{q}}"],
+        "providers": ["echo"],
+        "defaultTest": {
+            "options": {
+                "provider": llm.spec(),
+                "rubricPrompt": "Grade {{output}} after {% for it in _conversation %}<{{ it.output }}>{% endfor %} by {{rubric}}",
+            },
+            "assert": [{"type": "llm-rubric", "value": "is good"}],
+        },
+        "tests": [{"vars": {"q": q}, "metadata": {"conversationId": "c"}} for q in ("one", "two")],
+    }
+    run = sharded(talk, of=2)
+    code, merged = run.rounds()
+    assert (code, [len(case["grades"][0]["votes"]) for case in merged["cases"]]) == (0, [0, 3])
+    assert llm.prompts == ["Grade one after <one> by is good", *["Grade one two after <one><one two> by is good"] * 3]
 
 
 def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.settings import Settings
+from gradegate.runner.answers import chains
 from gradegate.runner.prepare import prepare
 from gradegate.runner.rounds import groups, owners
 from gradegate.structs import replace
+from support.each import each
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +52,24 @@ def test_the_order_of_cases_means_nothing(many_jobs):
 def test_sides_of_a_base_and_answers_of_a_comparison_are_together(many_jobs):
     sides = [many_jobs[0], replace(many_jobs[0], of_base=True), many_jobs[1], replace(many_jobs[1], of_base=True)]
     assert groups(sides) == [[0, 1], [2, 3]]
+
+
+@each(
+    "count, of, sizes",
+    [(5, 2, [2, 3]), (3, 2, [1, 2]), (7, 3, [2, 3, 2]), (4, 4, [1, 1, 1, 1]), (2, 4, [0, 1, 0, 1]), (1, 1, [1]), (1, 2, [0, 1])],
+)
+def test_a_job_is_in_the_shard_in_which_its_middle_lies(many_jobs, count, of, sizes):
+    shards = [*owners(many_jobs[:count], of).values()]
+    assert [shards.count(number) for number in range(1, of + 1)] == sizes
+
+
+def test_jobs_of_one_conversation_are_together_and_those_of_the_base_apart(many_jobs):
+    told = [replace(job, render=lambda _: "") for job in many_jobs[:3]]
+    assert groups(told) == [[0, 1, 2]]
+    named = [replace(job, case=replace(job.case, metadata={"conversationId": str(n % 2)})) for n, job in enumerate(told)]
+    assert groups(named) == [[0, 2], [1]]
+    base = [told[0], replace(told[0], of_base=True), told[1], replace(told[1], of_base=True)]
+    assert groups(base) == [[0, 1, 2, 3]]
+    assert groups(base, sides=False) == [[0, 2], [1, 3]]
+    assert chains(base, [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]) == [[(0, 0), (2, 0)], [(0, 1), (2, 1)], [(1, 0), (3, 0)]]
+    assert chains(many_jobs, [(0, 0), (0, 1), (1, 0)]) == [[(0, 0)], [(0, 1)], [(1, 0)]]
