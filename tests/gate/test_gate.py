@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.suite import Rule, Select
-from gradegate.results.accounts import GUARD, ChangeKind, GateChange, GateChanges
+from gradegate.results.accounts import GUARD, ChangeKind, GateChange, GateChanges, Made
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import GateOutcome, Outcome
 from gradegate.structs import replace
@@ -165,3 +165,50 @@ def test_a_weaker_gate_advises_or_blocks_until_somebody_approves_of_it(kind, blo
     found = decided("P", changes=GateChanges((GateChange(ChangeKind(kind), "less"),), block, approved))
     assert found.outcome is GateOutcome(outcome)
     assert [rule.outcome.value for rule in found.rules if rule.rule.name == GUARD] == guard
+
+
+WEAKER = GateChanges((GateChange(ChangeKind.WEAKER, "less"),))
+ALL_PASS = Rule("all", min_pass_rate=1, suite="s")
+ENOUGH = Rule("enough", min_pass_rate=0.5, min_cases=9, suite="s")
+ADVICE = Rule("advice", min_pass_rate=1, blocking=False, suite="s")
+METRIC = Rule("a", Select(metric="a"), 0.5, suite="s")
+
+
+@each(
+    ("rows", "rules", "more", "outcome", "reason"),
+    [
+        ("F E", [ALL_PASS], {"errors": "block"}, "blocked", "all: pass rate 0% is below 100%"),
+        ("F", [ALL_PASS], {"interrupted": "interrupted"}, "blocked", "all: pass rate 0% is below 100%"),
+        ("P !", [ALL_PASS], {"errors": "block", "interrupted": "interrupted"}, "blocked", "1 error: down, and errors block"),
+        ("P", [ALL_PASS], {"interrupted": "terminated", "incomplete": "x"}, "inconclusive", "the run was terminated before it ended"),
+        ("P !", [ALL_PASS], {"incomplete": "x"}, "inconclusive", "parts of the run are missing or damaged: x"),
+        ("P !", [ENOUGH], {}, "inconclusive", "1 error: down"),
+        ("PF-", [ENOUGH, ADVICE], {}, "inconclusive", "enough: only 1 of at least 9 assertions graded"),
+        ("PF-", [ENOUGH], {"changes": WEAKER}, "inconclusive", "enough: only 1 of at least 9 assertions graded"),
+        ("PF-", [ALL_PASS, ADVICE], {"changes": WEAKER}, "advisory", "this pull request weakens its own gate in 1 place"),
+        ("P@aF@b PF-", [METRIC, ADVICE], {}, "advisory", "advice: pass rate 50% is below 100%"),
+        ("P@aF@b", [METRIC], {}, "advisory", "1 advisory finding"),
+        ("F", [replace(ALL_PASS, min_pass_rate=0.0, blocking=False)], {}, "advisory", "everything passed, but nothing can block"),
+    ],
+)
+def test_the_first_of_several_reasons_decides(rows, rules, more, outcome, reason):
+    found = decided(rows, *rules, **more)
+    assert (found.outcome.value, found.reason[: len(reason)]) == (outcome, reason)
+
+
+def test_two_missed_rules_are_both_named_and_of_two_undecided_ones_the_first():
+    second = replace(ALL_PASS, name="second")
+    assert decided("F", ALL_PASS, second).reason == "all: pass rate 0% is below 100%; second: pass rate 0% is below 100%"
+    unsure = [ENOUGH, replace(ENOUGH, name="second", min_cases=8)]
+    assert decided("P", *unsure).reason == "enough: only 1 of at least 9 assertions graded"
+
+
+def test_a_suite_in_which_nothing_was_graded_is_named():
+    rows = [*made("P"), *(replace(it, suite="t") for it in made("E-"))]
+    found = decided(rows, ALL_PASS)
+    assert (found.outcome, found.reason) == (GateOutcome.INCONCLUSIVE, "nothing could be graded in t")
+
+
+def test_a_part_of_the_gate_that_passes_only_advises():
+    assert decided("P", made=Made(only="the failures of an earlier run")).outcome is GateOutcome.ADVISORY
+    assert decided("F", made=Made(only="the failures of an earlier run")).outcome is GateOutcome.BLOCKED
