@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.gate.reasks.ballot import MOST_RUNS, Counted, Prior, Standing, count, cut, factor_chances, mean_share, standing
+from gradegate.gate.reasks.ballot import MOST_RUNS, Counted, Prior, Standing, count, cut, ended, factor_chances, mean_share, standing
 from gradegate.gate.statistics import Lead
 from gradegate.results.accounts import PastRun
 from gradegate.results.grades import Outcome
@@ -82,3 +82,79 @@ def test_when_asking_ends(vector):
     )
     factor = prior.factor(vector["replies"].count("F"), vector["replies"].count("P"))
     assert factor == pytest.approx(vector["bayes_factor"], rel=1e-5)
+
+
+@each(
+    ("fails", "passes", "used", "flaky"),
+    [
+        (5, 5, True, True),
+        (5, 4, False, False),
+        (10, 0, True, False),
+        (1, 9, True, True),
+        (1, 19, True, True),  # 5 % exactly
+        (1, 20, True, False),
+        (19, 1, True, True),
+        (20, 1, True, False),
+        (0, 60, True, False),
+    ],
+)
+def test_ten_votes_are_used_and_a_share_of_five_percent_is_flaky(fails, passes, used, flaky):
+    found = Counted(fails, passes)
+    assert (found.used, found.flaky) == (used, flaky)
+
+
+def history(*words, outcome=None, model="m", requests=None):
+    """Runs of one model by their votes; the first vote says how each ended."""
+    ends = {"F": "fail", "P": "pass", "E": "error"}
+    return [
+        PastRun(f"2026-11-{number:02}", "", model, votes, outcome or ends[votes[0]], (requests or "r" * len(words))[number - 1])
+        for number, votes in enumerate(words, 1)
+    ]
+
+
+@each(
+    ("words", "fails", "passes"),
+    [
+        (["P" * 30, "P" * 30], 0, 60),
+        (["P" * 30, "P" * 31], 0, 31),  # whole runs only, of at most 60 votes
+        (["P" * 30, "P" * 30, "P"], 0, 31),
+        (["P" * 60], 0, 60),
+        (["P" * 61], 0, 0),
+        (["P" * 59 + "EEE", "P"], 0, 60),  # an error is no vote
+        (["P", "F", "F", "F", "P", "F"], 0, 1),  # 4 of 5 fail, and 3 of 4 would do
+        (["P", "P", "F"], 0, 2),
+        (["P", "F", "P"], 1, 2),
+    ],
+)
+def test_the_newest_whole_runs_of_sixty_votes_before_the_case_broke_count(words, fails, passes):
+    found = count(history(*words), "m")
+    assert (found.fails, found.passes) == (fails, passes)
+
+
+@each(("votes", "fails", "passes"), [("FFP", 0, 3), ("FP", 1, 4), ("FPP", 1, 5)])
+def test_a_run_that_ended_in_an_error_is_broken_where_more_of_its_votes_fail(votes, fails, passes):
+    found = count([*history("PPP"), *history(votes, outcome="error")], "m")
+    assert (found.fails, found.passes) == (fails, passes)
+
+
+def test_the_newest_failure_that_went_without_a_change_is_named():
+    both = history("PPPP", "F", "P", "F", "P", "P")
+    assert count(both, "m").failed == "2026-11-04"
+    changed = history("PPPP", "F", "P", "F", "P", "P", requests="aabbcc")
+    assert count(changed, "m").failed == ""
+    assert count([replace(run, model="n") for run in both], "m") == Counted(0, 0, "")
+
+
+@each(
+    ("fails", "passes", "noise", "mean"),
+    [(1, 3, 0.1, 0.25), (1, 2, 0.1, 0.25), (1, 19, 0.1, 0.05), (1, 39, 0.1, 0.05), (1, 9, 0.1, 0.1), (0, 0, 0.1, 0.0)],
+)
+def test_a_mean_share_is_between_half_the_noise_and_a_quarter(fails, passes, noise, mean):
+    assert mean_share(fails, passes, noise) == pytest.approx(max(mean, noise / 2))
+
+
+def test_votes_that_speak_for_a_flaky_case_end_asking_only_if_one_passed():
+    often = Prior(2000, 0, 0.25, 0.9, 1)  # a failure is likelier where nothing changed
+    assert often.factor(3, 0) < 0.5
+    assert ended(often, 3, 0) == ""
+    assert ended(Prior(2, 58, 0.05, 0.1, 1), 1, 1) == "pass"
