@@ -7,9 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import Usage
-from gradegate.gate.reasks.ballot import DISAGREEMENT, Standing, concluded, standing, turn
+from gradegate.gate.reasks.ballot import (
+    DISAGREEMENT,
+    Prior,
+    Standing,
+    concluded,
+    doubts,
+    is_contradicted,
+    noisier,
+    standing,
+    turn,
+    undecided,
+)
 from gradegate.gate.statistics import Lead
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.accounts import ConfirmReport
+from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.structs import replace
 from support.each import each
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
@@ -90,3 +103,172 @@ def test_the_last_winner_gives_the_reason_and_a_contradiction_its_count():
     assert grade_of("FPFF", 2).reason == "F3"
     assert grade_of("FPFPFP", 2).reason == "the grader contradicts itself: 3 of 6 asks failed"
     assert grade_of("FEE", 2).reason == "failed, and re-asking gave errors: E2"
+
+
+@each(
+    ("replies", "lead", "expected"),
+    [
+        ("F", 2, Standing.OPEN),
+        ("FF", 2, Standing.FAIL),
+        ("FP", 2, Standing.OPEN),
+        ("FPP", 2, Standing.PASS),
+        ("P", 2, Standing.PASS),
+        ("FE", 2, Standing.OPEN),  # one error may be asked again
+        ("FEE", 2, Standing.UNASKABLE),
+        ("EE", 2, Standing.UNASKABLE),
+        ("EF", 2, Standing.OPEN),
+        ("FEF", 2, Standing.FAIL),
+        ("FEEF", 2, Standing.FAIL),  # a lead counts before errors do
+        ("FPFPF", 2, Standing.OPEN),
+        ("FPFPFP", 2, Standing.CONTRADICTORY),
+        ("FPFPFF", 2, Standing.FAIL),
+    ],
+)
+def test_where_a_grade_stands_after_some_asks(replies, lead, expected):
+    assert standing(outcomes(replies), Lead(lead)) is expected
+
+
+@each(
+    ("replies", "opinions", "expected"),
+    [
+        ("FPP", 0, Standing.PASS),
+        ("FPE", 1, Standing.OPEN),
+        ("FPPP", 1, Standing.PASS),  # the third ask is of the first grader again
+        ("FPFP", 1, Standing.OPEN),
+        ("FPFPP", 1, Standing.PASS),
+        ("FPP", 2, Standing.PASS),
+    ],
+)
+def test_passes_overturn_only_if_the_first_grader_gave_one(replies, opinions, expected):
+    assert standing(outcomes(replies), Lead(4, sure=8), opinions) is expected
+
+
+@each(
+    ("replies", "sure", "expected"),
+    [
+        ("FPFP", 2, Standing.DISPUTED),
+        ("FPFP", 3, Standing.OPEN),
+        ("FPF", 2, Standing.OPEN),
+        ("FPPP", 2, Standing.PASS),  # the first grader is sure of nothing
+        ("FEFPEP", 2, Standing.DISPUTED),  # what gave no verdict says nothing of a grader
+    ],
+)
+def test_graders_are_at_odds_where_each_is_sure_of_another_outcome(replies, sure, expected):
+    assert standing(outcomes(replies), Lead(8, sure=sure), 1) is expected
+
+
+STEADY = Prior(2, 58, 0.05, 0.1, 1)
+
+
+@each(
+    ("replies", "prior", "expected"),
+    [
+        ("P", STEADY, Standing.PASS),  # nothing failed
+        ("F", STEADY, Standing.OPEN),
+        ("FP", STEADY, Standing.OPEN),
+        ("FPP", STEADY, Standing.PASS),
+        ("FFF", STEADY, Standing.FAIL),
+        ("FFF", replace(STEADY, failed="2026-11-02"), Standing.RETURNING),
+        ("FPP", replace(STEADY, failed="2026-11-02"), Standing.PASS),
+        ("FEE", STEADY, Standing.UNASKABLE),
+    ],
+)
+def test_where_a_grade_with_a_history_stands(replies, prior, expected):
+    assert standing(outcomes(replies), Lead(2), prior=prior) is expected
+
+
+def test_a_grade_with_a_history_is_asked_twenty_times():
+    flaky = Prior(30, 30, 0.25, 0.5, 100_000)
+    replies = ("FFFP" * 5)[:20]
+    assert [standing(outcomes(replies[:number]), Lead(2), prior=flaky).value for number in (19, 20)] == ["open", "contradictory"]
+
+
+def test_who_grades_an_ask():
+    assert [turn(number, 0) for number in range(4)] == [0, 0, 0, 0]
+    assert [turn(number, 1) for number in range(6)] == [0, 1, 0, 1, 0, 1]
+    assert [turn(number, 2) for number in range(8)] == [0, 1, 0, 2, 1, 0, 2, 1]
+
+
+def test_a_concluded_grade_has_the_mean_score_of_the_votes_that_won_and_the_model_of_the_first():
+    asks = [replace(ask, score=score, model=f"m{n}") for n, (ask, score) in enumerate(zip(grades("FPP"), (0.0, 0.75, 1.0), strict=True))]
+    found = concluded(asks, ["a", "b", "c"], Lead(2))
+    assert (found.outcome, found.score, found.reason, found.model, found.confirmed) == (Outcome.PASS, 0.875, "P2", "m0", False)
+    assert [vote.model for vote in found.votes] == ["a", "b", "c"]
+    silent = concluded([replace(ask, score=None) for ask in asks], ["a", "b", "c"], Lead(2))
+    assert silent.score is None
+    partly = concluded([asks[0], replace(asks[1], score=None), asks[2]], ["a", "b", "c"], Lead(2))
+    assert partly.score == 1.0
+
+
+def test_an_unreadable_score_is_the_first_of_the_votes_that_won():
+    asks = [replace(ask, unread=unread) for ask, unread in zip(grades("FPFPP"), ("1", "", "3", "4", "5"), strict=True)]
+    assert concluded(asks, ["m"] * 5, Lead(2)).unread == "4"
+    assert concluded(asks[:3:2], ["m"] * 2, Lead(2)).unread == "1"
+
+
+def test_an_undecided_grade_is_one_of_setup_if_any_ask_was():
+    asks = grades("FEE")
+    assert not concluded(asks, ["m"] * 3, Lead(2)).setup
+    assert concluded([asks[0], asks[1], replace(asks[2], setup=True)], ["m"] * 3, Lead(2)).setup
+
+
+@each(("before", "now", "expected"), [(False, False, False), (True, False, True), (False, True, True)])
+def test_what_was_undone_stays_undone(before, now, expected):
+    assert undecided(Grade(Asserted("contains"), Outcome.FAIL, undone=before), "why", now).undone is expected
+
+
+@each(
+    ("outcome", "votes", "undone", "expected"),
+    [
+        ("E", "FPFP", False, True),
+        ("E", "FEPFP", False, True),  # one ask without a verdict
+        ("E", "FEE", False, False),
+        ("E", "", False, False),
+        ("E", "FPFP", True, False),
+        ("F", "FPFP", False, False),
+    ],
+)
+def test_a_grader_contradicts_itself_with_at_most_one_error(outcome, votes, undone, expected):
+    asked = tuple(Vote(it) for it in outcomes(votes))
+    assert is_contradicted(Grade(Asserted("llm-rubric"), OUTCOMES[outcome], votes=asked, undone=undone)) is expected
+
+
+def test_a_history_is_named_where_it_leaves_a_grade_undecided():
+    flaky, asks = Prior(30, 30, 0.25, 0.5, 100_000), grades("FFFP" * 5)
+    found = concluded(asks, ["m"] * 20, Lead(2), prior=flaky)
+    assert found.reason == "the re-asks cannot tell a broken case from a flaky one: 15 of 20 asks failed, and 30 of 60 before"
+    back = concluded(grades("FFF"), ["m"] * 3, Lead(2), prior=replace(STEADY, failed="2026-11-02"))
+    assert back.reason == "the failure comes and goes: it failed here, and also on 2026-11-02 without a change"
+
+
+def test_graders_that_disagree_are_named_with_their_votes():
+    found = concluded(grades("FPFPF"), ["a", "b", "a", "b", "a"], Lead(8, sure=2), 1)
+    assert found.reason == "the graders disagree: a failed 3 of 3 asks, b passed 2 of 2"
+
+
+@each(("overturned", "graded", "noise", "expected"), [(0, 10, 0.0, False), (1, 10, 0.0, True), (1, 1, 0.01, False), (1, 1, 0.009, True)])
+def test_more_are_overturned_than_noise_explains_below_one_percent(overturned, graded, noise, expected):
+    assert noisier(overturned, graded, noise) is expected
+
+
+def asked_again(*words):
+    """Grades with their votes, which differ only in their outcomes."""
+    return [Grade(Asserted("llm-rubric"), Outcome.FAIL, votes=tuple(Vote(it, 0.2, "same") for it in outcomes(word))) for word in words]
+
+
+@each(
+    ("report", "asked", "held", "begins"),
+    [
+        ({"grades": 9, "lead": 8}, [], False, ["re-asking 9 grades up to a lead of 8"]),
+        ({"grades": 9, "lead": 8}, [], True, []),
+        ({"grades": 0}, [], False, []),
+        ({"grades": 9, "overturned": 9}, [], True, ["the grader changed its mind on 9 of 9 grades"]),
+        ({"grades": 9, "overturned": 1}, [], True, []),
+        ({}, ["FF", "FF", "FF"], True, ["every re-ask returned the same reply"]),
+        ({}, ["FF", "FF"], True, []),  # two may be alike by chance
+        ({}, ["FF", "FF", "FP"], True, []),
+    ],
+)
+def test_what_a_user_should_know_of_re_asks(report, asked, held, begins):
+    said = doubts(ConfirmReport(**report), asked_again(*asked), held)
+    assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins
