@@ -165,3 +165,138 @@ def test_answers_are_compared_by_their_first_verdicts():
     ]
     found = decided(rows, Rule("drop", suite="s", max_drop=0), confirm="answers").rules[0]
     assert (found.worse, found.better) == (0, 8)
+
+
+@each(
+    ("count", "named"),
+    [
+        (1, "`c0`"),
+        (5, "`c0`, `c1`, `c2`, `c3`, `c4`"),
+        (6, "`c0`, `c1`, `c2`, `c3`, `c4` and 1 more"),
+        (7, "`c0`, `c1`, `c2`, `c3`, `c4` and 2 more"),
+    ],
+)
+def test_five_cases_are_named_and_the_others_counted(count, named):
+    rows = [case("new-failure", name=f"c{number}") for number in range(count)]
+    result = applied([*OK, *rows], replace(NONE, max_new_failures=count))
+    many = "1 new failure" if count == 1 else f"{count} new failures"
+    assert result.reason == f"{many}, at most {count} allowed: {named}"
+
+
+def test_a_case_without_a_name_is_called_by_its_number():
+    rows = [case("new-failure", name="", case=6)]
+    assert applied([*OK, *rows], replace(NONE, max_new_failures=1)).reason == "1 new failure, at most 1 allowed: `case 7`"
+
+
+@each(
+    ("base", "grade", "threshold", "evidence"),
+    [
+        (P, P, 0.5, ", passing on the base (1a2b3c4, 2 days old)"),
+        (P, F, 0.5, ", passing on the base (1a2b3c4, 2 days old)"),  # the threshold decides over the case
+        (E, P, 0.5, ", without a base result"),
+        (None, P, 0.5, ", without a base result"),
+        (P, P, None, ", passing on the base (1a2b3c4, 2 days old)"),
+        (E, P, None, ", passing on the base (1a2b3c4, 2 days old)"),
+        (P, E, None, ", without a base result"),
+        (P, None, None, ", without a base result"),
+    ],
+)
+def test_what_the_base_says_of_a_case_with_a_threshold_is_said_of_the_whole(base, grade, threshold, evidence):
+    row = replace(case("new-failure", grade, threshold=threshold), base=base)
+    assert applied([*OK, row]).reason == f"1 new failure{evidence}"
+
+
+def confirmed(mark, **own):
+    row = case("new-failure", **own)
+    return replace(row, grades=(replace(row.grades[0], confirmed=mark),))
+
+
+@each(
+    ("rows", "evidence"),
+    [
+        ([confirmed(True)], ", confirmed here and passing on the base (1a2b3c4, 2 days old)"),
+        ([confirmed(True), confirmed(True)], ", confirmed here and passing on the base (1a2b3c4, 2 days old)"),
+        ([confirmed(True), confirmed(None)], ", passing on the base (1a2b3c4, 2 days old)"),
+        ([confirmed(True, base=None)], ", confirmed here, without a base result"),
+        (
+            [confirmed(True), confirmed(True, base=None)],
+            ", confirmed here: 1 passing on the base (1a2b3c4, 2 days old), 1 without a base result",
+        ),
+    ],
+)
+def test_what_is_confirmed_here_is_said_where_it_holds_of_all(rows, evidence):
+    many = "1 new failure" if len(rows) == 1 else f"{len(rows)} new failures"
+    assert applied([*OK, *rows]).reason == f"{many}{evidence}"
+
+
+def torn(votes="FPFP"):
+    """A case on which the grader contradicts itself."""
+    row = case("error")
+    return replace(row, grades=(replace(row.grades[0], votes=tuple(Vote({"F": F, "P": P}[it]) for it in votes)),))
+
+
+@each(
+    ("rows", "most", "more", "outcome", "bears", "reason"),
+    [
+        ([torn()], 1, {}, P, True, "1 failure may be new, at most 1 allowed: `c`"),
+        ([torn()], 0, {}, P, False, "no new failure"),
+        ([torn(), case("new-failure", name="n")], 2, {}, P, True, "2 failures may be new, at most 2 allowed: `n`, `c`"),
+        ([torn(), case("new-failure", name="n")], 1, {}, P, False, "1 new failure, at most 1 allowed: `n`"),
+        ([torn()], 1, {"min_pass_rate": 0.0}, P, False, "pass rate 100%, at least 0%; no new failure"),
+        ([torn()], 1, {"max_drop": 0.9}, P, False, "no new failure; 0 worse and 0 better of 20 compared cases: a drop of 0%, p = 1"),
+    ],
+)
+def test_a_grader_that_contradicts_itself_is_borne_up_to_as_many_as_are_allowed(rows, most, more, outcome, bears, reason):
+    result = applied([*OK, *rows], replace(NONE, max_new_failures=most, **more))
+    assert (result.outcome, result.bears, result.reason) == (outcome, bears, reason)
+
+
+def two(first, second, **own):
+    """A case of two grades, by what the base says of them."""
+    row = case("ok", first, **own)
+    return replace(row, grades=(row.grades[0], case("ok", second).grades[0]))
+
+
+@each(
+    ("keys", "expected"),
+    [
+        ({"min_pass_rate": 0.0}, 0.75),  # of grades
+        ({"every_case": True}, 0.5),  # of cases: one grade that fails fails its case
+        ({"min_score": 0.0}, None),
+        ({"max_new_failures": 0}, None),
+    ],
+)
+def test_the_pass_rate_of_the_base_counts_what_the_rule_counts(keys, expected):
+    rule = Rule("r", suite="s", **keys)
+    assert applied([two(P, P), two(P, F)], rule).base_rate == expected
+    assert applied([two(P, P), two(P, F)], rule, report=None).base_rate is None
+
+
+@each(("grades", "expected"), [((P, P), 1.0), ((P, F), 0.0), ((F, E), None), ((P, E), None), ((P, None), None)])
+def test_a_case_of_the_base_with_an_error_is_not_compared(grades, expected):
+    assert applied([two(*grades)], Rule("r", suite="s", every_case=True)).base_rate == expected
+
+
+@each(("answers", "base", "first", "outcome"), [(True, P, F, E), (True, F, P, F), (False, P, F, F), (False, F, P, E)])
+def test_what_is_undone_is_taken_as_better_than_what_the_base_said_first_or_in_the_end(answers, base, first, outcome):
+    """7 of 27 are worse; with three that failed on the base and pass here, noise may explain the drop."""
+    left = case("error")
+    left = replace(left, grades=(replace(left.grades[0], undone=True, base=Counterpart(base, first)),))
+    rows = [*(case("new-failure") for _ in range(7)), *OK, left, left, left]
+    rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), confirm="answers" if answers else "grader").rules[0]
+    assert rule.outcome is outcome
+
+
+def test_a_drop_of_as_much_as_is_allowed_is_met():
+    rows = [*(case("new-failure") for _ in range(10)), *(case("ok") for _ in range(90))]
+    for most, outcome in ((0.1, P), (0.0999, F)):
+        assert applied(rows, Rule("drop", suite="s", max_drop=most)).outcome is outcome
+
+
+def test_what_one_key_says_is_left_out_where_another_one_is_worse():
+    rule = replace(NONE, min_pass_rate=1.0)
+    missed = applied([*OK, case("new-failure")], rule)
+    assert missed.reason == "pass rate 95.2% is below 100%; 1 new failure, passing on the base (1a2b3c4, 2 days old)"
+    unsure = applied([*OK, case("undecided")], replace(rule, min_pass_rate=0.5))
+    assert (unsure.outcome, unsure.reason) == (E, "it is not known whether 1 failure is new")
+    assert applied([*OK, case("undecided")], rule).reason == "pass rate 95.2% is below 100%"
