@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Rule
-from gradegate.gate.reasks.needs import Opened, Tally, Waves, settled, width
+from gradegate.core.suite import CaseRuns, Rule, Runs
+from gradegate.gate.reasks.needs import Opened, Tally, Waves, missed, settled, width
 from gradegate.gate.rules import apply
-from gradegate.results.earlier_run import PRE_EXISTING, UNDECIDED
+from gradegate.results.earlier_run import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
 from gradegate.results.grades import Asserted, Grade, Outcome, Row, Vote
 from gradegate.structs import replace
 from support.each import each
@@ -184,3 +184,140 @@ def test_too_few_cases_are_said():
     assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 assertions graded"
     interval = apply(Rule("r", min_pass_rate=0.95, confidence=0.95, suite="s"), [row(PASS)] * 72)
     assert interval.reason == "pass rate 100%, at least 95%: inconclusive (94.93% to 100% with 95% confidence)"
+
+
+def counted(passed=0, failed=0, open_=0, unsure=0, undone=0):
+    return tally(passed, failed, open_)._replace(unsure=unsure, undone=undone)
+
+
+@each(
+    ("keys", "passed", "failed", "open_", "undone", "expected"),
+    [
+        ({"min_pass_rate": 0.5}, 1, 2, 1, 0, False),  # 2 of 4 would do
+        ({"min_pass_rate": 0.5}, 1, 3, 1, 0, True),
+        ({"min_pass_rate": 0.5}, 1, 3, 1, 1, False),
+        ({"min_pass_rate": 0.5}, 1, 3, 0, 1, True),
+        ({"min_pass_rate": 0.5, "confidence": 0.9}, 0, 9, 0, 0, False),
+        ({"min_pass_rate": 0.5, "min_cases": 5}, 0, 4, 0, 0, False),
+        ({"min_pass_rate": 0.5, "min_cases": 4}, 0, 4, 0, 0, True),
+        ({"max_new_failures": 2}, 0, 2, 9, 0, False),
+        ({"max_new_failures": 2}, 0, 3, 9, 0, True),
+        ({"max_new_failures": 2, "max_drop": 0.1}, 0, 3, 9, 0, False),
+        ({"max_drop": 0.1}, 0, 3, 9, 0, False),
+    ],
+)
+def test_a_rule_is_missed_only_beyond_its_limit(keys, passed, failed, open_, undone, expected):
+    assert missed(Rule("r", suite="s", **keys), counted(passed, failed, open_, undone=undone)) is expected
+
+
+@each(
+    ("keys", "compared", "figures", "expected"),
+    [
+        ({"min_pass_rate": 0.5}, False, (2, 1, 1, 0), True),  # 2 of 4 if it stands
+        ({"min_pass_rate": 0.5}, False, (2, 1, 2, 0), False),
+        ({"min_pass_rate": 0.5, "min_score": 0.1}, False, (2, 1, 1, 0), False),
+        ({"min_pass_rate": 0.5, "confidence": 0.9}, False, (99, 0, 1, 0), False),
+        ({"max_new_failures": 3}, True, (0, 1, 2, 0), True),
+        ({"max_new_failures": 3}, True, (0, 1, 3, 0), False),
+        ({"max_new_failures": 3}, True, (0, 1, 1, 1), True),
+        ({"max_new_failures": 3}, True, (0, 1, 2, 1), False),
+        ({"max_new_failures": 3}, True, (0, 4, 9, 0), True),
+        ({"max_new_failures": 3}, False, (0, 4, 9, 0), False),
+        ({"max_new_failures": 3, "max_drop": 0.1}, True, (0, 0, 0, 0), False),
+        ({"max_drop": 0.1}, True, (0, 0, 0, 0), False),
+    ],
+)
+def test_a_rule_is_settled_at_its_limit(keys, compared, figures, expected):
+    passed, failed, open_, unsure = figures
+    assert settled(Rule("r", suite="s", **keys), counted(passed, failed, open_, unsure), compared) is expected
+
+
+@each(
+    ("keys", "figures", "expected"),
+    [
+        ({"max_new_failures": 6}, (0, 0, 40), 8),
+        ({"max_new_failures": 7}, (0, 0, 40), 8),
+        ({"max_new_failures": 8}, (0, 0, 40), 9),
+        ({"max_new_failures": 10}, (0, 2, 40), 9),
+        ({"max_new_failures": 10, "max_drop": 0.1}, (0, 2, 40), 40),
+        ({"every_case": True}, (60, 0, 40), 8),
+        ({"min_pass_rate": 0.9}, (60, 0, 40), 11),
+        ({"min_pass_rate": 0.9}, (60, 2, 38), 9),
+        ({"min_pass_rate": 0.9}, (60, 3, 37), 8),
+        ({"min_pass_rate": 0.9, "min_score": 0.5}, (60, 0, 40), 40),
+        ({"min_pass_rate": 0.9, "confidence": 0.5}, (60, 0, 40), 40),
+        ({"min_score": 0.5}, (60, 0, 40), 40),
+    ],
+)
+def test_a_wave_is_as_wide_as_what_would_miss_the_rule(keys, figures, expected):
+    assert width(Rule("r", suite="s", **keys), counted(*figures)) == expected
+
+
+def test_a_round_asks_more_and_at_last_what_missed_rules_left():
+    rows = [Opened(row(FAIL), frozenset([0])) for _ in range(40)] + [Opened(row(PASS)) for _ in range(60)]
+    assert len(Waves([EVERY], rows).round(5)) == 13
+    assert Waves([EVERY], rows).round(0) == [(number, 0) for number in range(8)]
+    missed_ = [*rows, Opened(row(FAIL))]
+    assert Waves([EVERY], missed_).next() == []
+    assert len(Waves([EVERY], missed_).round(5)) == 40
+
+
+def test_what_is_no_longer_open_is_counted_as_it_is_now():
+    waves = Waves([EVERY], [Opened(row(FAIL), frozenset([0])), Opened(row(FAIL), frozenset([0]))])
+    waves.update(0, Opened(row(PASS)))
+    assert waves.next() == [(1, 0)]
+    waves.update(1, Opened(row(FAIL)))
+    assert (waves.next(), waves.last()) == ([], [])
+
+
+def new(*outcomes, status=NEW_FAILURE, **more):
+    made = row(*outcomes, **more)
+    return replace(made, grades=tuple(replace(grade, status=status) for grade in made.grades))
+
+
+@each(
+    ("settled_", "allowed", "asked"),
+    [
+        ([Opened(new(FAIL))], 0, 0),  # missed for good
+        ([Opened(new(FAIL))], 1, 1),
+        ([Opened(new(FAIL))], 2, 0),  # met if it stands
+        ([Opened(new(FAIL, status=PRE_EXISTING))], 0, 1),
+        ([Opened(new(FAIL, status=PRE_EXISTING))], 1, 0),
+        ([Opened(new(FAIL, status=OPEN))], 0, 1),
+    ],
+)
+def test_new_failures_are_asked_again_until_their_limit_is_passed_or_out_of_reach(settled_, allowed, asked):
+    rule = Rule("r", max_new_failures=allowed, suite="s")
+    waves = Waves([rule], [*settled_, Opened(new(FAIL, status=OPEN), frozenset([0]))], compared=True)
+    assert len(waves.next()) == asked
+
+
+def runs(*outcomes, status=""):
+    """The runs of a case of which two of three must pass, whose failures are open."""
+    needs = CaseRuns(Runs(3, 2))
+    made = [replace(new(it, status=status), needs=needs, run=number, key=b"k") for number, it in enumerate(outcomes, 1)]
+    return [(number, it, frozenset([0] if it.outcome is FAIL else [])) for number, it in enumerate(made)]
+
+
+@each(
+    ("status", "open_", "max_new", "asked"),
+    [(NEW_FAILURE, False, 0, []), (NEW_FAILURE, True, 0, [(0, 0), (1, 0)]), (PRE_EXISTING, True, 0, [(0, 0), (1, 0)])],
+)
+def test_the_open_runs_of_a_case_are_asked_together(status, open_, max_new, asked):
+    case = runs(FAIL, FAIL, status=status)
+    case = case if open_ else [(number, it, frozenset()) for number, it, _ in case]
+    rule = Rule("r", max_new_failures=max_new, suite="s", runs=Runs(3, 2))
+    assert Waves([rule], [Opened.of_case(case)], compared=True).next() == asked
+    whole = Rule("r", min_pass_rate=1.0, suite="s", runs=Runs(3, 2))
+    assert Waves([whole], [Opened.of_case(case)]).next() == asked
+
+
+def test_a_case_whose_runs_pass_asks_nothing_and_a_failed_one_misses_its_rule():
+    rule = Rule("r", max_new_failures=0, suite="s", runs=Runs(3, 2))
+    other = Opened(new(FAIL, status=OPEN), frozenset([0]))
+    assert Waves([rule], [Opened.of_case(runs(FAIL, PASS, PASS))], compared=True).next() == []
+    failed = [(number, it, frozenset()) for number, it, _ in runs(FAIL, FAIL, status=NEW_FAILURE)]
+    assert Waves([rule], {0: Opened.of_case(failed), 2: other}, compared=True).next() == []
+    old = [(number, it, frozenset()) for number, it, _ in runs(FAIL, FAIL, status=PRE_EXISTING)]
+    old = [(number, replace(it, base=FAIL), open_) for number, it, open_ in old]
+    assert Waves([rule], {0: Opened.of_case(old), 2: other}, compared=True).next() == [(2, 0)]
