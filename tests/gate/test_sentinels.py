@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.core.conversation import Usage
+from gradegate.core.suite import Rule, Select
 from gradegate.gate import calibration as agreement
-from gradegate.results.accounts import SentinelAsk
+from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.results.grades import Outcome
+from support.decided import E, F, P, decided, grade, row
+from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 OUTCOMES = {"met": Outcome.PASS, "missed": Outcome.FAIL, "error": Outcome.ERROR}
@@ -41,3 +45,110 @@ def test_graders_are_tested_apart_and_from_five_verdicts_on() -> None:
     found = agreement.report([SentinelAsk("a", True, False)] * 4 + [SentinelAsk("b", True, True)] * 5, 0.95)
     assert found is not None
     assert [(it.model, it.p, it.moved) for it in found.graders] == [("a", None, False), ("b", 1.0, False)]
+
+
+def asks(model: str, agree: int, differ: int, label: bool = True) -> list[SentinelAsk]:
+    """What a grader said of outputs of one label."""
+    return [SentinelAsk(model, label, label)] * agree + [SentinelAsk(model, label, not label)] * differ
+
+
+def test_nobody_agrees_always_and_nobody_less_than_a_coin() -> None:
+    for measured, held in ((0.2, 0.5), (0.5, 0.5), (0.9, 0.9), (0.99, 0.99), (1.0, 0.99)):
+        found = agreement.report(asks("m", 5, 0), measured)
+        assert found is not None
+        assert found.agreement == held, measured
+
+
+def test_the_least_likely_of_several_graders_is_the_figure_of_all() -> None:
+    found = agreement.report([*asks("few", 0, 4), *asks("moved", 0, 5), *asks("same", 5, 0, label=False)], 0.9)
+    assert found is not None
+    assert [(it.model, it.moved, it.lenient) for it in found.graders] == [("few", False, 0), ("moved", True, 0), ("same", False, 0)]
+    assert (found.verdicts, found.agree, found.p, found.moved) == (14, 5, pytest.approx(1e-5), True)
+    none = agreement.report(asks("few", 0, 4), 0.9)
+    assert none is not None
+    assert (none.p, none.moved) == (None, False)
+    assert agreement.report([], 0.9) is None
+
+
+def test_only_failures_that_pass_are_lenient_and_an_ask_without_a_verdict_counts_for_nothing() -> None:
+    found = agreement.report([*asks("m", 1, 2), *asks("m", 1, 3, label=False), SentinelAsk("m", False, None, undone=True)], 0.9)
+    assert found is not None
+    assert (found.graders[0].lenient, found.verdicts, found.undone) == (3, 7, True)
+
+
+def test_what_a_report_says_of_sentinels() -> None:
+    moved = GraderCheck("m", 10, 6, 0.001, moved=True)
+    still, few = GraderCheck("n", 10, 10, 1.0), GraderCheck("o", 4, 4)
+    said = "the grader m moved: it agrees with 6 of 10 sentinels, 9.5 expected (p = 0.001)"
+    for found, begins in (
+        (None, []),
+        (SentinelReport(graders=(still,)), []),
+        (SentinelReport(agreement=0.95, graders=(still, moved, few)), [said]),
+        (SentinelReport(agreement=0.95, graders=(moved,), undone=True), ["the run ended before its sentinels were graded"]),
+        (SentinelReport(4, graders=(few,)), ["the sentinels got 4 verdicts, but a check takes at least 5 of one grader"]),
+        (SentinelReport(0), ["the sentinels got 0 verdicts, but a check takes at least 5 of one grader"]),
+    ):
+        lines = agreement.remarks(found)
+        assert [line[: len(begin)] for line, begin in zip(lines, begins, strict=True)] == begins
+
+
+def graded(outcome: Outcome, model: str = "m", **more: object) -> object:
+    return row(grade(outcome, model=model, **more))
+
+
+RATE = Rule("rate", min_pass_rate=1.0, suite="s")
+HALF = Rule("rate", min_pass_rate=0.5, suite="s")
+
+
+@each(
+    ("rows", "rule", "lenient", "undone", "expected"),
+    [
+        ([graded(P)], RATE, 0, False, P),
+        ([graded(P)], RATE, 1, False, E),  # it let failures pass
+        ([graded(F)], RATE, 0, False, E),
+        ([graded(F)], RATE, 1, False, E),
+        ([graded(F), graded(F, "n")], RATE, 0, False, F),  # missed by another grader, too
+        ([graded(F), graded(F, "")], RATE, 0, False, F),  # by code
+        ([graded(F, "n")], RATE, 9, False, F),
+        ([graded(P, "n")], RATE, 9, False, P),
+        ([graded(F), graded(P, "n")], HALF, 0, False, P),
+        ([graded(F), graded(P, "n")], HALF, 1, False, E),
+        ([graded(F)], Rule("rate", min_pass_rate=1.0, blocking=False, suite="s"), 9, False, F),
+        ([graded(F, metric="a")], Rule("rate", Select(metric="b"), 1.0, suite="s"), 9, False, E),  # it looks at nothing
+        ([graded(F)], RATE, 0, True, E),
+        ([graded(F, "n")], RATE, 0, True, E),  # no grader was tested
+        ([graded(F, "")], RATE, 0, True, F),
+        ([graded(F, "", usage=Usage(calls=1))], RATE, 0, True, E),  # a model that names itself nowhere
+        ([graded(F, "", usage=Usage(cached=1))], RATE, 0, True, E),
+        ([graded(P)], RATE, 0, True, P),
+        ([row(grade(F, is_set=True), grade(F, model="m", inner=True))], RATE, 0, False, E),
+        ([row(grade(F, is_set=True), grade(F, model="n", inner=True))], RATE, 0, False, F),
+    ],
+)
+def test_a_grader_that_moved_decides_no_blocking_rule(
+    rows: list[object], rule: Rule, lenient: int, undone: bool, expected: Outcome
+) -> None:
+    checks = () if undone else (GraderCheck("m", 10, 5, 0.001, moved=True, lenient=lenient), GraderCheck("n", 10, 10, 1.0))
+    found = decided(rows, rule, sentinels=SentinelReport(moved=not undone, graders=checks, undone=undone, agreement=0.95)).rules[0]
+    assert found.outcome is expected
+
+
+def test_a_rule_names_the_first_grader_that_leaves_it_undecided() -> None:
+    checks = (
+        GraderCheck("m", 10, 5, 0.001, moved=True),
+        GraderCheck("n", 10, 5, 0.001, moved=True, lenient=1),
+        GraderCheck("o", 10, 5, 0.001, moved=True, lenient=2),
+    )
+    report = SentinelReport(moved=True, graders=checks, agreement=0.95)
+    found = decided([graded(P), graded(P, "n"), graded(P, "o")], RATE, sentinels=report).rules[0]
+    assert found.reason.startswith("the grader n moved")
+    ended = decided([graded(F)], RATE, sentinels=SentinelReport(undone=True)).rules[0]
+    assert ended.reason.startswith("the run ended before its sentinels were graded")
+
+
+def test_a_moved_grader_is_forgiven_by_the_threshold_of_a_case() -> None:
+    """With a PASS in place of what it failed, the mean of the case is 0.5."""
+    for threshold, expected in ((0.5, E), (0.51, F)):
+        case = row(grade(F, model="m"), grade(F, model="n"), threshold=threshold)
+        report = SentinelReport(moved=True, graders=(GraderCheck("m", 10, 5, 0.001, moved=True),), agreement=0.95)
+        assert decided([case], Rule("every", every_case=True, suite="s"), sentinels=report).rules[0].outcome is expected, threshold
