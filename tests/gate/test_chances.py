@@ -10,7 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.gate.reasks.ballot import noisier
-from gradegate.gate.statistics import Crossed, Lead, corrected, expected_reasks, flips, kappa, lead, tail, upper_bound, wilson, wrong_fail
+from gradegate.gate.statistics import (
+    Chances,
+    Crossed,
+    Lead,
+    corrected,
+    expected_reasks,
+    flips,
+    kappa,
+    lead,
+    lead_reached,
+    more_than,
+    of_case,
+    of_grade,
+    room,
+    tail,
+    upper_bound,
+    wilson,
+    wrong_fail,
+)
 from support.each import each
 
 CONFORMANCE = Path(__file__).parent.parent / "conformance"
@@ -147,3 +165,85 @@ def test_flips(vector):
 def test_reasks():
     assert expected_reasks(100, 0.1) == 25
     assert expected_reasks(100, 0) == 0
+
+
+@each(
+    ("least", "count", "chance", "expected"),
+    [
+        (0, 10, 0.0, 1.0),  # none or more: always
+        (-1, 10, 0.0, 1.0),
+        (1, 10, 0.0, 0.0),
+        (10, 10, 1.0, 1.0),
+        (11, 10, 1.0, 0.0),
+        (0, 0, 0.5, 1.0),
+        (1, 0, 0.5, 0.0),
+        (2, 2, 0.5, 0.25),
+        (1, 2, 0.5, 0.75),
+        (5, 10, 0.5, 0.623046875),  # 638 of 1024
+    ],
+)
+def test_the_tail_at_its_ends(least, count, chance, expected):
+    assert tail(least, count, chance) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_upper_bound_of_all_hits_and_of_nothing_is_one():
+    assert [upper_bound(3, 3), upper_bound(0, 0), upper_bound(4, 3)] == [1.0, 1.0, 1.0]
+    assert upper_bound(0, 1) == pytest.approx(0.95)
+
+
+@each(
+    ("rate", "tpr", "tnr", "expected"),
+    [
+        (0.5, 0.5, 0.5, None),  # no better than chance
+        (0.5, 0.4, 0.5, None),
+        (0.5, 0.75, 0.75, 0.5),
+        (0.1, 0.75, 0.75, 0.0),  # below what bad answers alone would give
+        (0.9, 0.75, 0.75, 1.0),
+    ],
+)
+def test_a_corrected_rate_stays_a_share(rate, tpr, tnr, expected):
+    assert corrected(rate, tpr, tnr) == (None if expected is None else pytest.approx(expected))
+
+
+@each(("votes", "expected"), [([(2, 1)], (1, 3)), ([(1, 1)], (0, 0)), ([(1, 2)], (0, 0)), ([(1, 0), (3, 1)], (1, 5))])
+def test_ties_are_in_no_number_of_flips(votes, expected):
+    assert flips(votes) == expected
+
+
+@each(("share", "votes", "expected"), [(1.0, 3, 1.0), (0.0, 3, 0.0), (0.5, 2, 0.65625)])
+def test_the_chance_to_lead_before_falling_behind(share, votes, expected):
+    """At evens, a side that won the first ask leads by two after two asks with 1/2, after four with 1/8, after six with 1/32."""
+    assert lead_reached(share, votes) == pytest.approx(expected)
+
+
+def test_the_chances_of_a_grade_and_of_a_case_of_several():
+    assert of_grade(0.1, 0) == (0.1, 0.9)
+    assert of_grade(0.5, 2) == (pytest.approx(0.328125), pytest.approx(0.328125))
+    assert of_grade(0.5, 2, beside_base=True) == (pytest.approx(0.2153320, abs=1e-6),) * 2
+    assert of_case([Chances(0.1, 0.9), Chances(0.2, 0.7)]) == (pytest.approx(0.28), 0.7)
+    assert of_case([Chances(0.5, 0.6), Chances(0.5, 0.7)]) == (0.75, 0.75)  # a broken one fails no less often than a good one
+    assert of_case([]) == (0.0, 0.0)
+
+
+@each(("cases", "rate", "expected"), [(100, 0.95, 5), (100, 0.951, 4), (10, 0.7, 3), (10, 1.0, 0), (10, 0.0, 10), (3, 0.5, 1)])
+def test_how_many_cases_may_fail(cases, rate, expected):
+    assert room(cases, rate) == expected
+
+
+@each(
+    ("most", "groups", "expected"),
+    [
+        (0, [], 0.0),
+        (0, [(1, 0.25)], 0.25),
+        (1, [(1, 0.25)], 0.0),
+        (1, [(2, 0.5)], 0.25),
+        (0, [(2, 1.0)], 1.0),
+        (1, [(2, 1.0)], 1.0),
+        (2, [(2, 1.0)], 0.0),
+        (0, [(2, 0.0)], 0.0),
+        (0, [(0, 0.5), (1, 0.5)], 0.5),
+        (2, [(2, 0.5), (1, 0.5)], 0.125),
+    ],
+)
+def test_the_chance_of_more_failures_than_are_allowed(most, groups, expected):
+    assert more_than(most, groups) == pytest.approx(expected)
