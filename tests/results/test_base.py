@@ -132,6 +132,17 @@ def test_a_file_that_is_too_large_is_refused(results, monkeypatch):
         read_baseline(results)
 
 
+def test_a_file_with_as_many_cases_and_bytes_as_are_taken_is_read(results, monkeypatch):
+    monkeypatch.setattr(recorded, "MAX_ANSWERS", 3)
+    assert len(read_baseline(results).answers) == 3
+    results.write_text(json.dumps(json.loads(results.read_text())))
+    monkeypatch.setattr(recorded, "MAX_FILE", results.stat().st_size)
+    assert len(read_baseline(results).answers) == 3
+    monkeypatch.setattr(recorded, "MAX_FILE", results.stat().st_size - 1)
+    with pytest.raises(Unusable, match="is not laid out as gradegate writes it"):
+        read_baseline(results)
+
+
 def test_a_file_that_breaks_off_is_refused(results):
     whole = results.read_bytes()
     for length in (len(whole) - 3, len(whole) // 2, 100):

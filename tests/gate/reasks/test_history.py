@@ -159,3 +159,21 @@ def test_votes_that_speak_for_a_flaky_case_end_asking_only_if_one_passed():
     assert ended(often, 3, 0) == ""
     steady = Prior(2, 58, 0.05, 0.1, 1)
     assert [ended(steady, 1, passes) for passes in (0, 1, 2)] == ["", "", "pass"]
+
+
+@each(
+    ("prior", "votes", "factor", "expected"),
+    [
+        # Never noisy, so that a broken case always fails: 1 to (fails / (5 + fails + passes)).
+        (Prior(1, 193, 0.0, 0.0, 1), (1, 0), 199.0, ""),
+        (Prior(1, 194, 0.0, 0.0, 1), (1, 0), 200.0, "fail"),
+        (Prior(1, 194, 0.0, 0.0, 2), (1, 0), 200.0, ""),  # of two grades, 400
+        # 18/20 * 2/21 to 8/35 * 27/36
+        (Prior(7, 23, 0.2, 0.2, 1), (1, 1), 0.5, "pass"),
+        (Prior(7, 22, 0.2, 0.2, 1), (1, 1), 0.4904, "pass"),
+        (Prior(6, 23, 0.2, 0.2, 1), (1, 1), 0.5397, ""),
+    ],
+)
+def test_asking_ends_at_a_factor_of_two_hundred_for_each_grade_and_of_one_half(prior, votes, factor, expected):
+    assert prior.factor(*votes) == pytest.approx(factor, abs=1e-4)
+    assert ended(prior, *votes) == expected
