@@ -16,10 +16,12 @@ from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.case_story import story, summary
 from gradegate.results.accounts import NO_CHANGES, CacheReport, GateChanges
-from gradegate.results.grades import Decision, GateOutcome, Row
+from gradegate.results.grades import Decision, GateOutcome, Outcome, Row
 from gradegate.results.results_file import reread, reread_file
 from gradegate.structs import names, replace
 from support import samples, screens, showcase
+from support.decided import decided
+from support.decided import made as made_by_hand
 from support.each import each
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -211,3 +213,10 @@ def test_counts_below_nothing_are_refused() -> None:
     document["rules"][1]["passed"] = -1
     with pytest.raises(ConfigError, match=r"rules\.1\.passed must be at least 0, not -1"):
         reread(json.dumps(document).encode(), "results.json")
+
+
+def test_runs_that_count_together_are_summed_up():
+    rows = [replace(it, verdict=Outcome.PASS, of=3, run=number, key=b"k" * 32) for number, it in enumerate(made_by_hand("P P"), 1)]
+    other = replace(rows[0], of=5)
+    assert json.loads(written(decided([*rows, other])))["runs"] == {"cases": 2, "made": 3, "most": 8}
+    assert json.loads(written(decided("P P")))["runs"] is None
