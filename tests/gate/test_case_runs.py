@@ -299,3 +299,16 @@ def test_what_is_asked_again_in_a_case_that_might_still_pass(rule, words, open_,
     rule = rule and replace(rule, runs=Runs(3, 2))
     case = [(number, it, frozenset(places)) for number, (it, places) in enumerate(zip(runs(words), open_, strict=True))]
     assert open_places(rule, case) == expected
+
+
+def test_a_case_is_shown_by_what_counts_in_it_and_without_that_by_what_it_has():
+    (grade,) = whole(None, runs("F-F F-F")).grades
+    assert grade.assertion.blocking
+    (grade,) = whole(None, runs("F- F-")).grades
+    assert (grade.outcome, grade.assertion.blocking) == (F, False)
+
+
+def test_a_row_without_runs_stays_in_quarantine():
+    alone = row(quarantined("Q")[0].grades[0])
+    assert outcome_of(RATE, alone) is None
+    assert outcome_of(RATE, quarantined("Q")[0]) is F

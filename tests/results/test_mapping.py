@@ -1,6 +1,9 @@
 """Any value as data that JSON can hold."""
 
-from gradegate.results.mapping import encodable, finite, plain
+import json
+
+from gradegate.errors import Origin
+from gradegate.results.mapping import encodable, finite, plain, written
 from support.each import each
 
 
@@ -32,3 +35,16 @@ def test_a_deep_value_is_cut():
 def test_numbers_and_texts_that_json_cannot_hold():
     assert [finite(it) for it in (0.0, None, float("nan"), float("inf"), 1.5)] == [0.0, None, None, None, 1.5]
     assert [encodable(it) for it in ("a", "é", "é\udc80")] == ["a", "é", "é\\udc80"]
+
+
+def test_a_value_with_fields_becomes_an_object():
+    assert plain(Origin("a.yaml", 3)) == {"file": "a.yaml", "line": 3}
+
+
+def test_a_text_that_is_not_valid_utf_8_is_written_out_wherever_it_stands():
+    content = {"a\ud800": ["\ud800", 1, ["b\ud801"]], "origin": Origin("c\ud802", 3), "none": None}
+    assert json.loads(written(content)) == {
+        "a\\ud800": ["\\ud800", 1, ["b\\ud801"]],
+        "origin": {"file": "c\\ud802", "line": 3},
+        "none": None,
+    }

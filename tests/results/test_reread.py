@@ -220,3 +220,19 @@ def test_runs_that_count_together_are_summed_up():
     other = replace(rows[0], of=5)
     assert json.loads(written(decided([*rows, other])))["runs"] == {"cases": 2, "made": 3, "most": 8}
     assert json.loads(written(decided("P P")))["runs"] is None
+
+
+def test_keys_that_joined_later_have_their_defaults_where_a_file_lacks_them():
+    content = json.loads(written(decided("P=0.5")))
+    for name in ("quarantine", "withheld", "votes", "confirmed", "base"):
+        del content["cases"][0]["grades"][0][name]
+    for name in ("run", "hidden", "took"):
+        del content["cases"][0][name]
+    decision, _ = reread(json.dumps(content).encode(), "old.json")
+    (row,) = decision.run.rows
+    (grade,) = row.grades
+    assert (grade.quarantine, grade.withheld, grade.votes, grade.confirmed, grade.base) == ("", False, (), None, None)
+    assert (row.run, row.hidden, row.took) == (0, False, None)
+    del content["cases"][0]["grades"][0]["outcome"]
+    with pytest.raises(ConfigError, match=r"cases\[0\]|outcome"):
+        reread(json.dumps(content).encode(), "old.json")

@@ -494,3 +494,15 @@ def test_a_rule_loses_only_what_is_still_there():
     for unread in (replace(rule, blocking=False), replace(rule, every_case=True)):
         gate = replace(GATE, policies=(Policy((unread,)),))
         assert found(gate, replace(gate, answers=(renamed,))) == []
+
+
+def test_budgets_are_compared_only_with_a_base_that_is_known_as_a_whole():
+    less_calls = replace(GATE, policies=(replace(POLICY, budget=Limits(calls=8)),))
+    assert found([], less_calls) == []
+    assert found(GATE, less_calls) == ["changed: the budget is smaller: `gate.budget.calls` none became 8"]
+    assert found(GATE, less_calls, [Mistake("one", None, "")]) == ["weaker: not all of the base can be compared: one"]
+
+
+def test_a_set_of_another_type_stands_for_none_of_the_base():
+    negated = replace(a_set(grade(value=b"w")), type="not-assert-set")
+    assert less([a_set(grade())], [negated]) == ["removed: `assert-set` gone"]
