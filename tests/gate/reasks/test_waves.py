@@ -11,7 +11,7 @@ from gradegate.core.suite import CaseRuns, Rule, Runs
 from gradegate.gate.reasks.needs import Opened, Tally, Waves, missed, settled, width
 from gradegate.gate.rules import apply
 from gradegate.results.earlier_run import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
-from gradegate.results.grades import Asserted, Grade, Outcome, Row, Vote
+from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Row, Vote
 from gradegate.structs import replace
 from support.each import each
 
@@ -321,3 +321,26 @@ def test_a_case_whose_runs_pass_asks_nothing_and_a_failed_one_misses_its_rule():
     old = [(number, it, frozenset()) for number, it, _ in runs(FAIL, FAIL, status=PRE_EXISTING)]
     old = [(number, replace(it, base=FAIL), open_) for number, it, open_ in old]
     assert Waves([rule], {0: Opened.of_case(old), 2: other}, compared=True).next() == [(2, 0)]
+
+
+@each(
+    ("threshold", "case_base", "grade_base", "asked"),
+    [
+        (None, PASS, FAIL, []),  # it failed before
+        (None, FAIL, PASS, [(0, 0)]),
+        (None, PASS, None, [(0, 0)]),
+        (0.5, FAIL, FAIL, []),
+        (0.5, PASS, FAIL, [(0, 0)]),  # that the whole case fails is new
+        (0.5, FAIL, PASS, [(0, 0)]),
+    ],
+)
+def test_what_failed_before_is_not_asked_again_unless_its_case_is_new(threshold, case_base, grade_base, asked):
+    answer = row(FAIL, threshold=threshold)
+    said = grade_base and Counterpart(grade_base, grade_base)
+    status = PRE_EXISTING if grade_base is FAIL else OPEN
+    answer = replace(answer, base=case_base, grades=(replace(answer.grades[0], base=said, status=status),))
+    rule = Rule("r", max_new_failures=0, suite="s")
+    waves = Waves([rule], [Opened(answer, frozenset([0])), Opened(row(PASS))], compared=True)
+    assert waves.next() == asked
+    drop = Rule("r", max_drop=0.1, suite="s")  # a drop compares what was old, too
+    assert Waves([drop], [Opened(answer, frozenset([0]))], compared=True).next() == [(0, 0)]
