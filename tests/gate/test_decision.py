@@ -176,6 +176,7 @@ def beside(outcome, status, base=P, **more):
         ([beside(F, "new-failure", unconfirmed=True), beside(F, "new-failure")], missed(max_new_failures=0), {1}),
         (runs("F F P"), missed(min_pass_rate=1.0, runs=Runs(3, 2)), {0, 1}),
         (runs("F P P"), missed(min_pass_rate=1.0, runs=Runs(3, 2)), set()),
+        ([*runs("F F P"), *(replace(it, key=b"j") for it in runs("F P P"))], missed(min_pass_rate=1.0, runs=Runs(3, 2)), {0, 1}),
         (runs("F E P"), missed(min_pass_rate=1.0, runs=Runs(3, 3)), {0}),
         ([*made("P"), *runs("F F")], missed(every_case=True, runs=Runs(3, 2)), {1, 2}),
         (made("F"), replace(missed(min_pass_rate=1.0), outcome=E), set()),

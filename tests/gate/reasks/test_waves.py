@@ -344,3 +344,10 @@ def test_what_failed_before_is_not_asked_again_unless_its_case_is_new(threshold,
     assert waves.next() == asked
     drop = Rule("r", max_drop=0.1, suite="s")  # a drop compares what was old, too
     assert Waves([drop], [Opened(answer, frozenset([0]))], compared=True).next() == [(0, 0)]
+
+
+def test_a_case_that_is_an_error_until_it_is_asked_again_is_asked_unless_the_rule_is_missed():
+    unclear = Opened.of_case(runs(FAIL, ERROR, ERROR))
+    for least, others, asked in ((0.0, [], [(0, 0)]), (1.0, [], [(0, 0)]), (1.0, [Opened(row(FAIL))], [])):
+        rule = Rule("r", min_pass_rate=least, suite="s", runs=Runs(3, 2))
+        assert Waves([rule], [unclear, *others]).next() == asked, (least, asked)
