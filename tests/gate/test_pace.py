@@ -3,8 +3,9 @@
 import pytest
 
 from gradegate.core.conversation import Took
-from gradegate.core.suite import Policy, Rule
+from gradegate.core.suite import Policy, Rule, Select
 from gradegate.gate.decision import decide
+from gradegate.gate.regressions import increases
 from gradegate.gate.statistics import student
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
@@ -56,3 +57,13 @@ def test_what_was_left_undone_blocks_nothing():
     rows[0] = replace(rows[0], took=None, undone=True, grades=(undone,), outcome=Outcome.ERROR)
     (result,) = decided(rows, Rule("pace", suite="s", max_cost_increase=0.1)).rules
     assert (result.outcome, "allowed so far" in result.reason) == (Outcome.ERROR, True)
+
+
+def test_only_answers_that_the_rule_looks_at_are_measured():
+    rows = answers([1] * 5, [2] * 5)
+    inner = [replace(row, grades=(replace(PASSED, inner=True),)) for row in rows]
+    for select, measured in ((Select(), True), (Select(assertion="contains"), True), (Select(assertion="equals"), False)):
+        rule = Rule("pace", select, suite="s", max_cost_increase=0.1)
+        assert [side is not None for side in increases(rows, rule)] == [measured] * 2, select
+        assert increases(inner, rule) == (None, None), select
+    assert increases(inner)[0].compared == 5  # of the whole run

@@ -351,3 +351,12 @@ def test_a_case_that_is_an_error_until_it_is_asked_again_is_asked_unless_the_rul
     for least, others, asked in ((0.0, [], [(0, 0)]), (1.0, [], [(0, 0)]), (1.0, [Opened(row(FAIL))], [])):
         rule = Rule("r", min_pass_rate=least, suite="s", runs=Runs(3, 2))
         assert Waves([rule], [unclear, *others]).next() == asked, (least, asked)
+
+
+def test_a_failure_beside_a_contradiction_is_not_asked_where_the_rule_is_met_anyway():
+    answer = new(ERROR, FAIL, status=OPEN, case=FAIL)
+    votes = tuple(Vote(outcome) for outcome in (FAIL, PASS, FAIL, PASS))
+    torn = replace(answer, grades=(replace(answer.grades[0], votes=votes, status=UNDECIDED), answer.grades[1]))
+    for allowed, asked in ((5, []), (0, [(0, 1)])):
+        rule = Rule("r", max_new_failures=allowed, suite="s")
+        assert Waves([rule], [Opened(torn, frozenset([1]))], compared=True).next() == asked, allowed
