@@ -300,3 +300,12 @@ def test_what_one_key_says_is_left_out_where_another_one_is_worse():
     unsure = applied([*OK, case("undecided")], replace(rule, min_pass_rate=0.5))
     assert (unsure.outcome, unsure.reason) == (E, "it is not known whether 1 failure is new")
     assert applied([*OK, case("undecided")], rule).reason == "pass rate 95.2% is below 100%"
+
+
+def test_what_is_confirmed_is_said_of_the_failing_grades_and_not_of_their_set():
+    row = confirmed(True)
+    (fails,) = row.grades
+    whole = replace(fails, confirmed=None, assertion=replace(fails.assertion, is_set=True))
+    for grades in ((whole, replace(fails, inner=True)), (fails, case("ok").grades[0])):
+        found = applied([*OK, replace(row, grades=grades)])
+        assert found.reason == "1 new failure, confirmed here and passing on the base (1a2b3c4, 2 days old)", grades

@@ -140,6 +140,7 @@ def test_one_answer_of_the_base_is_beside_the_first_run(run, same, expected):
         ([(F, P, F)], F, P, {}, "unsteady"),
         ([(F, P, E)], F, P, {}, "undecided"),
         ([(F, P, E), (F, P, None)], F, P, {}, "undecided"),
+        ([(F, P, F), (E, P, None)], F, P, {}, "unsteady"),  # only members that fail count
         ([(F, P, F), (F, P, None)], F, P, {}, ""),
         ([(F, P, P), (F, P, E)], F, P, {}, "new-failure"),
         ([(F, P, P), (F, P, E)], F, P, {"threshold": 0.5}, "undecided"),
