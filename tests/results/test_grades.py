@@ -236,3 +236,8 @@ def test_members_of_a_set_have_its_weight_too():
         grade(P, 0.25, weight=2.0, metric="out"),
     ]
     assert list(named_scores(grades)) == [("set", 1.0, 3.0), ("in", 0.5, 6.0), ("out", 0.25, 2.0)]
+
+
+def test_a_case_that_passes_by_its_threshold_has_nothing_open():
+    assert open_in_case(replace(one("FP"), outcome=P, threshold=0.5), [0]) == []
+    assert open_in_case(replace(one("FP"), outcome=P), [0]) == []
