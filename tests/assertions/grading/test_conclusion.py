@@ -106,6 +106,7 @@ def test_a_score_without_a_threshold_fails_only_by_the_word_of_its_grader(kind, 
         (False, 1.0, None, {"above_zero": True}, FAIL, "why"),
         (True, 0.4, 0.5, {"decides": True}, PASS, "why"),
         (False, 0.9, 0.5, {"decides": True}, FAIL, "why"),
+        (None, 0.4, 0.5, {"decides": True}, FAIL, "why"),
         (None, 0.4, 0.5, {"scale": 100}, FAIL, "score 40 is below the threshold 50: why"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_message_names_the_kind_of_a_value(value, said):
     [(0, 0.5, 0, {"cached": False, "cost": 0.5}), (1, 0.0, 0, {"cached": True, "cost": 0.0}), (0, 0.0, 1, {"cached": False})],
 )
 def test_code_is_told_what_the_answer_took(cached, cost, unpriced, expected):
-    usage = Usage(calls=1, prompt_tokens=3, completion_tokens=4, cached=cached, cost=cost, unpriced=unpriced, seconds=0.0016)
+    usage = Usage(calls=1, prompt_tokens=3, completion_tokens=4, cached=cached, cost=cost, unpriced=unpriced, seconds=1.5)
     turns = (Turn("user", "q"), Turn("assistant", "a"))
     seen = Transcript("q", turns, {"q": 1}, usage, {"finish_reason": "stop"}, target="app")
     told = situation(seen, {"description": "case", "vars": "not these"}, {})
@@ -100,7 +100,7 @@ def test_code_is_told_what_the_answer_took(cached, cost, unpriced, expected):
         "raw": "a",
         "metadata": {"finish_reason": "stop"},
         "tokenUsage": {"total": 7, "prompt": 3, "completion": 4},
-        "latencyMs": 2,
+        "latencyMs": 1500,
         **expected,
     }
     assert "config" not in told

@@ -161,6 +161,11 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
         (lambda it: it["answer"].update(outcome="fail"), "the answer contradicts itself"),
         (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
+        (
+            lambda it: (it["answer"].update(error="down"), it["answer"]["grades"][0].update(outcome="error")),
+            "the answer contradicts itself",
+        ),
+        (lambda it: it["answer"].update(error="down", outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].pop("output"), "is missing"),
         (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "must be a finite number"),
         (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "must be a finite number"),
