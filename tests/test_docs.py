@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_the_design_lists_every_package():
         if path.stem not in ("__init__", "__pycache__"):
             name = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}`"
             assert name in packages, name
+
+
+def test_pages_for_contributors_name_files_that_exist():
+    """A renamed module or folder must be renamed in the pages that send people to it."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path("/", name) for name in listed.stdout.splitlines()]
+    paths = {str(path) for file in files for path in (file, *file.parents)}
+
+    def exists(name):
+        return any(path.endswith("/" + name.rstrip("/")) for path in paths)
+
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "design.md"]
+    missing = []
+    for page in [*pages, *(ROOT / "docs" / "contributing").glob("*.md")]:
+        names = re.findall(r"`([a-z_/]+(?:\.py|\.yaml|\.js|/))`", page.read_text())
+        missing += [f"{page.name}: {name}" for name in names if not exists(name)]
+    assert missing == []
 
 
 # --- assertion pages ------------------------------------------------------------------------------------------
