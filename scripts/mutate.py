@@ -30,14 +30,7 @@ DEFAULT = ("gate", "assertions/grading", "assertions/judge")
 LEFT_OUT = shutil.ignore_patterns(
     ".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out"
 )
-SERVED = {
-    "gate": "runner",
-    "assertions": "assertions runner",
-    "planning": "planning",
-    "providers": "providers",
-    "config": "config",
-    "reports": "reports",
-}
+TESTED_BY = {"gate": ["runner"], "assertions": ["runner"]}  # tests of other packages that reach one
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
     "test_ci.py", "test_contributing.py", "test_demo.py", "test_house.py", "test_mutate.py", "test_registry.py",
@@ -149,19 +142,18 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
     package = module.relative_to(PACKAGE).parent
-    near = Path("tests", package)
-    served = [
-        Path("tests", name)
-        for name in SERVED.get(package.parts[0] if package.parts else "", "").split()
+    of_command = [
+        str(path) for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND
     ]
-    whole = [
-        path for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND
-    ]
-    return [
-        [str(path) for path in step]
-        for step in ([near], [*served, *whole])
-        if step[0] != Path("tests") and (ROOT / step[0]).exists()
-    ]
+    if not package.parts:  # errors, registry, structs: only the tests of the command reach them
+        return [of_command]
+
+    top = package.parts[0]
+    folders = [str(Path("tests", name)) for name in [top, *TESTED_BY.get(top, [])]]
+    nearest = Path("tests", package)
+    if not (ROOT / nearest).exists():
+        return [[*folders, *of_command]]
+    return [[str(nearest)], [*folders, *of_command]]
 
 
 def failure(copy: Path, tests: Sequence[str], limit: float) -> str:

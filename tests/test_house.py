@@ -13,8 +13,8 @@ import weight
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, TESTS = ROOT / "src" / "gradegate", ROOT / "tests"
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-# Of the tests, the folders without a room: fakes and helpers, plug-ins and configs that tests load, vectors, the image.
-NO_ROOM = {"support", "plugins", "seeds", "conformance", "container", "side_by_side"}
+# Folders of tests that mirror no package: fakes and helpers, plug-ins and configs that tests load, vectors, the image.
+NO_PACKAGE = {"support", "plugins", "seeds", "conformance", "container", "side_by_side"}
 
 
 def test_no_package_is_over_its_ceiling():
@@ -29,10 +29,10 @@ def test_the_weight_counts_code_and_not_layout():
 
 
 def test_the_tests_mirror_the_source():
-    rooms = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
+    packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
     tested = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
-    assert rooms - tested == set()
-    assert {folder for folder in tested - rooms if folder.parts[0] not in NO_ROOM} == set()
+    assert packages - tested == set()
+    assert {folder for folder in tested - packages if folder.parts[0] not in NO_PACKAGE} == set()
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -44,7 +44,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_helpers_of_tests_are_in_support():
     others = [path.relative_to(TESTS) for path in TESTS.rglob("*.py") if not path.name.startswith(("test_", "conftest"))]
-    assert [path for path in others if path.parts[0] not in NO_ROOM] == []
+    assert [path for path in others if path.parts[0] not in NO_PACKAGE] == []
 
 
 def test_only_borders_catch_everything():
