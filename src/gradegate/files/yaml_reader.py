@@ -314,6 +314,8 @@ def _mistake(text: str, file: str, error: Any) -> Mistake:
         sign = line[mark.column : mark.column + 1]
         shown = "a tab" if sign == "\t" else f"`{sign}`" if sign.isprintable() else "this sign"
         what, cure = f"{shown} cannot begin a value", "put the text in quotes"
+    elif "nesting depth" in said:  # libyaml's own limit: it scans ahead of our count of levels
+        what, cure = f"nested deeper than {MAX_DEPTH} levels", "flatten it"
     else:
         table = yaml.safe_load(
             resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8")
