@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.config.keys import wrong_value
+from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.suite import Assertion, Graders, Note, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table

@@ -13,7 +13,8 @@ from gradegate.config import code as scripts
 from gradegate.config import idle
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
-from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys, mistakes
+from gradegate.config.key_mistakes import mistakes
+from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
 from gradegate.config.reader import Desk
 from gradegate.core.conversation import Image, Turn, exchanges
 from gradegate.core.suite import (

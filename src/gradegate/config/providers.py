@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from gradegate.config import code as scripts
 from gradegate.config import idle
 from gradegate.config.dialect import Source
-from gradegate.config.keys import ProviderKeys, mistakes
+from gradegate.config.key_mistakes import mistakes
+from gradegate.config.keys import ProviderKeys
 from gradegate.core.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document

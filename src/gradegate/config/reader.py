@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from gradegate.config import idle
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
-from gradegate.config.keys import RunsKeys, mistakes
+from gradegate.config.key_mistakes import mistakes
+from gradegate.config.keys import RunsKeys
 from gradegate.config.unknown_keys import UNSUPPORTED
 from gradegate.core.suite import UNREAD, Graders, Note, ProviderSpec, Runs
 from gradegate.errors import ConfigError, Mistake, Origin

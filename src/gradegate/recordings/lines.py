@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gradegate.config.keys import mistakes
+from gradegate.config.key_mistakes import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.config.keys import mistakes
+from gradegate.config.key_mistakes import mistakes
 from gradegate.config.load import Located
 from gradegate.core.numbers import many
 from gradegate.core.settings import Settings
