@@ -209,7 +209,7 @@ def noticed(copy: Path, mutation: Mutation, limit: float) -> str:
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """The modules of packages (``gate``) and paths (``planning/make_plan.py``), relative to the repository."""
+    """The modules of packages (``gate``) and paths (``planning/planner.py``), relative to the repository."""
     chosen: list[Path] = []
     for name in names:
         path = ROOT / PACKAGE / name

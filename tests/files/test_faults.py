@@ -4,7 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 
-from gradegate.files.faults import WrongError, fault
+from gradegate.files.documents import WrongError, fault
 
 TEXTS = [
     (json.loads, "Answer: x", "`A` cannot stand at line 1, column 1"),

@@ -11,7 +11,7 @@ from gradegate.assertions.grading.bound import Bound
 from gradegate.config.load import load
 from gradegate.core.settings import Settings
 from gradegate.planning.identity import calls, conversation, digest, identity, plan_digest, request
-from gradegate.planning.make_plan import build_client, plan
+from gradegate.planning.planner import build_client, plan
 from gradegate.structs import replace
 from support.checkouts import edit_by, write
 from support.each import each, table

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.settings import Settings
-from gradegate.planning.make_plan import limits_of, share
+from gradegate.planning.planner import limits_of, share
 
 OF = st.integers(1, 40)
 

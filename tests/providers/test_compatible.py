@@ -2,8 +2,8 @@
 
 import pytest
 
+from gradegate.providers.api.chat_model import Service
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.providers.api.service import Service
 from support.each import table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm

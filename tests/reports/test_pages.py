@@ -8,7 +8,7 @@ from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import REPORTS, Links
 from gradegate.reports.format.markdown import utf16
-from gradegate.reports.view.failing import explain_grade
+from gradegate.reports.view.case import explain_grade
 from gradegate.results.accounts import AskedModel, ChangeKind, GateChange, GateChanges
 from gradegate.results.grades import GateOutcome, Outcome, RunResult
 from gradegate.structs import replace

@@ -15,8 +15,7 @@ from gradegate.planning.base_checkout import stored
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
-from gradegate.results.baseline import age, beside, pair, remarks, report, status
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.baseline import Baseline, age, beside, pair, remarks, report, status
 from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row
 from gradegate.structs import replace
 from support import samples

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import age, beside, remarks, report, stated
-from gradegate.results.earlier_run import Baseline, fails, of_base, standing, together
+from gradegate.results.baseline import Baseline, age, beside, fails, of_base, remarks, report, standing, stated, together
 from gradegate.results.grades import Counterpart
 from gradegate.structs import replace
 from support.decided import E, F, P, grade, made, row

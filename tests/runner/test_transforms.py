@@ -3,7 +3,7 @@
 from gradegate.assertions.metrics.context import resolve
 from gradegate.core.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.runner import transforms
-from gradegate.templating.transform import parse
+from gradegate.templating.script import parse
 
 
 def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():

@@ -12,7 +12,7 @@ from gradegate.gate.decision import decide
 from gradegate.github import action
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made
-from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.results.grades import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult
 from gradegate.runner.session import unasked
 from gradegate.structs import replace

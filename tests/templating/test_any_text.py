@@ -10,9 +10,8 @@ from gradegate.sandbox.evaluate import begin
 from gradegate.templating import regex as patterns
 from gradegate.templating import script
 from gradegate.templating.formulas import working
-from gradegate.templating.script import ScriptError
+from gradegate.templating.script import ScriptError, parse
 from gradegate.templating.template import TemplateError, fill, render
-from gradegate.templating.transform import parse
 from support.each import table
 
 CODE = st.text(alphabet="(){}[]=>;returnoutput \n", max_size=40)

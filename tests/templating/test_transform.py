@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradegate.errors import NoVerdict
-from gradegate.templating.transform import parse
+from gradegate.templating.script import parse
 from support.each import table
 from support.graded import Script, config, mistakes
 

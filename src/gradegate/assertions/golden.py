@@ -25,7 +25,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
 )
 from gradegate.core.field_types import Flag, Number
-from gradegate.files.faults import WrongError, fault
+from gradegate.files.documents import WrongError, fault
 from gradegate.templating import lenient_json as jsonobjects
 
 _Tolerance = Annotated[Number, Field(strict=True, ge=0)]

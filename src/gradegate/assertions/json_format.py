@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.errors import ConfigError
 from gradegate.files import documents as document
-from gradegate.files.faults import fault
+from gradegate.files.documents import fault
 from gradegate.templating import json_schema as schemas
 from gradegate.templating import lenient_json as jsonobjects
 

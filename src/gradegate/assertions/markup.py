@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
 )
 from gradegate.core.field_types import parted
-from gradegate.files.faults import WrongError, fault
+from gradegate.files.documents import WrongError, fault
 from gradegate.templating import regex as patterns
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for

@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
 )
 from gradegate.core.field_types import Flag
-from gradegate.files.faults import fault
+from gradegate.files.documents import fault
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _TIME_OF_DAY = re.compile(r"%[HIXcTR]")

@@ -27,7 +27,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.core.field_types import parted, stripped
 from gradegate.files import documents as document
-from gradegate.files.faults import fault
+from gradegate.files.documents import fault
 from gradegate.providers.api.content import JsonObject, declared
 from gradegate.templating import json_schema as schemas
 from gradegate.templating import lenient_json as jsonobjects

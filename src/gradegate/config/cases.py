@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import code as scripts
-from gradegate.config import idle
 from gradegate.config import providers as specs
+from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
@@ -364,7 +364,7 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
 
 def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
     try:
-        keys = AssertionKeys.model_validate(idle.kept(AssertionKeys, written, file, []))
+        keys = AssertionKeys.model_validate(unknown_keys.kept(AssertionKeys, written, file, []))
     except ValidationError as e:
         yield from (
             f"{mistake.what} ({mistake.cure})"

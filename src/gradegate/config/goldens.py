@@ -12,7 +12,7 @@ from typing import Any
 from gradegate.core.suite import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
-from gradegate.files.faults import fault
+from gradegate.files.documents import fault
 from gradegate.security.redaction import excerpt
 
 LISTS = ("context", "retrieval_context")

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.config import code as scripts
-from gradegate.config import idle
+from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import ProviderKeys
@@ -118,7 +118,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         raise ConfigError.at(
             "`transformResponse` belongs into `config` of the provider", origin, "move it there"
         )
-    meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
+    meant = unknown_keys.kept(ProviderKeys, written, origin.file, source.idle)
     try:
         keys = ProviderKeys.model_validate(
             {key: value for key, value in meant.items() if value is not None}

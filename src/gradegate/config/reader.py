@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.config import idle
 from gradegate.config import providers as specs
+from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import RunsKeys
@@ -53,7 +53,7 @@ class Desk:
                 for key, item in value.items()
                 if key not in UNSUPPORTED or item not in ([], {})
             }
-        value = idle.kept(model, value, file, self.source.idle)
+        value = unknown_keys.kept(model, value, file, self.source.idle)
         try:
             return model.model_validate(value)
         except ValidationError as e:

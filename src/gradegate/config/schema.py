@@ -38,7 +38,7 @@ _EMPTY: Mapping[str, Any] = {"type": "object", "maxProperties": 0}
 _FLAG = "^\\s*(" + "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in word) for word in "true false yes no on off t f y n".split()
 ) + "|0|1)\\s*$"  # fmt: skip
-_OWN = r"^(x-|_(?!_)|\.)"  # as config/idle.py has it
+_OWN = r"^(x-|_(?!_)|\.)"  # as config/unknown_keys.py has it
 _DOCUMENTS = f"^({'|'.join(sorted(DOCUMENTS))})$"
 # Where keys that document something, or are somebody's own, are passed over.
 _OPEN = "ConfigKeys TestKeys AssertionKeys OptionKeys ScenarioKeys ProviderKeys EvaluateKeys CommandLineKeys".split()

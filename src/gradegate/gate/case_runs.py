@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.core.suite import CaseRuns, Rule, Runs, Select
-from gradegate.results.earlier_run import (
+from gradegate.results.baseline import (
     FIXED,
     NEW_FAILURE,
     OK,

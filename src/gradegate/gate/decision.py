@@ -14,7 +14,7 @@ from gradegate.gate.reasks.needs import Opened, parts_of, units
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, spared
 from gradegate.results.accounts import GUARD, NO_CHANGES, GateChanges, done, guarded
-from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import (
     NO_POWER,
     Decision,

@@ -13,7 +13,7 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.rules import count, left_undone, overturned
 from gradegate.gate.statistics import student
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.earlier_run import (
+from gradegate.results.baseline import (
     FIXED,
     NEW_FAILURE,
     OPEN,

@@ -8,8 +8,8 @@ from gradegate.core.suite import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, of_rule
 from gradegate.gate.reasks.ballot import fails
 from gradegate.gate.statistics import Interval, wilson
+from gradegate.results.baseline import PRE_EXISTING, standing
 from gradegate.results.case_outcome import strangeness
-from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.results.grades import (
     Counts,
     Grade,

@@ -13,11 +13,11 @@ from gradegate.files.git import head_of, repository_of
 from gradegate.files.plain_files import UnusableError
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
-from gradegate.planning.make_plan import build_client, plan
 from gradegate.planning.plan import Job, Other, Plan
+from gradegate.planning.planner import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.planning.snapshot import GateSnapshot, snapshots
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.baseline import Baseline
 from gradegate.structs import Struct, replace
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")

@@ -12,7 +12,7 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.providers.api.provider import Provider
 from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.results.accounts import AskedModel, History, KeyUse
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.baseline import Baseline
 from gradegate.results.grades import Power
 from gradegate.structs import Struct, replace
 

@@ -13,8 +13,8 @@ from gradegate.core.suite import Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, Call, calls, conversation
-from gradegate.planning.make_plan import plan
 from gradegate.planning.plan import Job, Plan
+from gradegate.planning.planner import plan
 from gradegate.recordings.parsing.fields import answering, called
 from gradegate.recordings.parsing.fields import calls as calls_of
 from gradegate.recordings.parsing.reader import read

@@ -7,9 +7,9 @@ Tokens of OpenRouter for GitHub's identity: https://openrouter.ai/docs/api/api-r
 from typing import Any
 
 from gradegate.files.documents import table
+from gradegate.providers.api.chat_model import Service
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.providers.api.service import Service
 from gradegate.security.hosts import Vendor
 
 _OPENROUTER = Federation(

@@ -9,8 +9,7 @@ from gradegate.reports.format.charts import choices, filled, histogram, shares, 
 from gradegate.reports.format.page import in_order, why
 from gradegate.reports.view import run_summary as account
 from gradegate.reports.view import wording
-from gradegate.reports.view.case import CaseView, took, view
-from gradegate.reports.view.failing import beside, flaky, is_fixed
+from gradegate.reports.view.case import CaseView, beside, flaky, is_fixed, took, view
 from gradegate.reports.view.findings import Effect, effects
 from gradegate.results.grades import Decision
 from gradegate.structs import Struct

@@ -15,7 +15,7 @@ from junit_xml import TestCase, TestSuite
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import one_line, visible
-from gradegate.reports.view.failing import explain, explain_grade, flaky
+from gradegate.reports.view.case import explain, explain_grade, flaky
 from gradegate.reports.view.findings import Effect, Finding, doubted, finding, unchecked
 from gradegate.reports.view.findings import told as told_rows
 from gradegate.reports.view.run_summary import provenance, saved, worth
@@ -30,7 +30,7 @@ from gradegate.reports.view.wording import (
     subjects,
 )
 from gradegate.results.accounts import GateChanges
-from gradegate.results.earlier_run import standing
+from gradegate.results.baseline import standing
 from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RunResult
 from gradegate.structs import Struct
 

@@ -19,7 +19,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
 from gradegate.files.plain_files import UnusableError, regular
 from gradegate.results.accounts import GradeRecord, Made, PastRun, Records
-from gradegate.results.earlier_run import Baseline, together
+from gradegate.results.baseline import Baseline, together
 from gradegate.results.grades import Decision, Row, runs_of
 from gradegate.results.mapping import model_of, value, written
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version

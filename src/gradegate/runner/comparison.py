@@ -23,8 +23,7 @@ from gradegate.results.accounts import (
     History,
     Records,
 )
-from gradegate.results.baseline import remarks
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.baseline import Baseline, remarks
 from gradegate.sandbox.evaluate import begin
 from gradegate.structs import replace
 

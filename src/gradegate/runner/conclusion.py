@@ -15,8 +15,8 @@ from gradegate.gate.calibration import remarks, report
 from gradegate.gate.case_runs import stated
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk
+from gradegate.results.baseline import together
 from gradegate.results.case_outcome import is_known, named_scores, tells_scores
-from gradegate.results.earlier_run import together
 from gradegate.results.grades import Row, RunResult
 from gradegate.runner.reasks.histories import Askable, Histories
 from gradegate.runner.reasks.reask import Beside

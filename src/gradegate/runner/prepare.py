@@ -9,8 +9,8 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
 from gradegate.http.client import Client
 from gradegate.planning.command import told
-from gradegate.planning.make_plan import build_client
 from gradegate.planning.plan import Plan
+from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import planned_with_answers
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.providers.cache.access import check_secret

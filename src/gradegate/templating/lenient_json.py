@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gradegate.files.faults import WrongError
+from gradegate.files.documents import WrongError
 
 # A text in double or single quotes, a sign of structure, a bare word or number, or blanks.
 _TOKEN = re.compile(

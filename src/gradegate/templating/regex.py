@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from gradegate.files.faults import fault
+from gradegate.files.documents import fault
 from gradegate.files.limits import MAX_PATTERN, SCRIPT_MEMORY
 from gradegate.sandbox.evaluate import Exceeded, evaluate
 

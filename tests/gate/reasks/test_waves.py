@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradegate.core.suite import CaseRuns, Rule, Runs
 from gradegate.gate.reasks.needs import Opened, Tally, Waves, missed, settled, width
 from gradegate.gate.rules import apply
-from gradegate.results.earlier_run import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
+from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Row, Vote
 from gradegate.structs import replace
 from support.each import each

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import Turn
-from gradegate.reports.view.case import Holds, claims
-from gradegate.reports.view.failing import Exchange, exchange, question, why
+from gradegate.reports.view.case import Exchange, Holds, claims, exchange, question, why
 from gradegate.reports.view.findings import Effect, Finding, finding, fingerprint, sort
 from gradegate.results.grades import GateOutcome, Outcome, Row
 from gradegate.structs import replace

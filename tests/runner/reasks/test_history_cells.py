@@ -11,7 +11,7 @@ from gradegate.core.settings import Settings
 from gradegate.gate.decision import decide
 from gradegate.gate.reasks.ballot import Prior, Standing, count, cut, mean_share, standing
 from gradegate.gate.statistics import lead
-from gradegate.planning.make_plan import build_client
+from gradegate.planning.planner import build_client
 from gradegate.providers.api.provider import Provider
 from gradegate.results.accounts import GradeRecord, History, PastRun
 from gradegate.results.grades import Outcome

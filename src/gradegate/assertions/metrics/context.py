@@ -21,8 +21,8 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
-from gradegate.templating import transform
-from gradegate.templating.transform import Computed, Transform
+from gradegate.templating import script
+from gradegate.templating.script import Computed, Transform
 
 # promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
@@ -100,7 +100,7 @@ Found = Transform | Computed
 def _parsed(written: Any) -> Any:
     if not isinstance(written, str | Mapping):
         raise ValueError("is not text")
-    return transform.parse(written)
+    return script.parse(written)
 
 
 # The option of a grader; it is checked where the config is.

@@ -12,8 +12,7 @@ from typing import Any
 
 from gradegate.core.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
-from gradegate.files.documents import TwiceError, at_line, unique
-from gradegate.files.faults import fault
+from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.providers.api.content import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.security.redaction import excerpt

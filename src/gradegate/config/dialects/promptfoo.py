@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import cases as templates
-from gradegate.config import idle
 from gradegate.config import providers as specs
+from gradegate.config import unknown_keys
 from gradegate.config.cases import CaseReader
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
@@ -42,13 +42,16 @@ class _Reader:
 
     def suite(self) -> Suite:
         whole, passed = self.desk.source.content, self.desk.source.idle
-        content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
+        content = unknown_keys.kept(ConfigKeys, whole, self.desk.file, passed)
         for name, model in (
             ("evaluateOptions", EvaluateKeys),
             ("commandLineOptions", CommandLineKeys),
         ):
             if isinstance(steering := content.get(name), Mapping):
-                content = {**content, name: idle.kept(model, steering, self.desk.file, passed)}
+                content = {
+                    **content,
+                    name: unknown_keys.kept(model, steering, self.desk.file, passed),
+                }
         keys = (
             self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file)
             or ConfigKeys()

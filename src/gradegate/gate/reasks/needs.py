@@ -12,7 +12,7 @@ from gradegate.gate.case_runs import Run, open_places, whole
 from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
-from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import (
     Counts,
     Outcome,

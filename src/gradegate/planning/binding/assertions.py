@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,24 +11,67 @@ from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound, Boun
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
+from gradegate.config import unknown_keys as wrongkeys
+from gradegate.config.keys import STEERING, OptionKeys, belongs, names_of
+from gradegate.config.unknown_keys import is_own
 from gradegate.core.conversation import Turn
 from gradegate.core.suite import ASSERT_SET, Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.binding import tool_files as toolfiles
-from gradegate.planning.binding.grader_options import is_shared, option_names
 from gradegate.planning.binding.models import Binder
 from gradegate.planning.binding.unknown_types import unknown
 from gradegate.planning.checks import scripts
+from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import Provider, split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import Asserted
 from gradegate.sandbox.repository_code import INSTEAD, check
-from gradegate.structs import Struct, replace
+from gradegate.structs import Struct, names, replace
 from gradegate.templating.script import ScriptError, mentions, of_transform, shown
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
 BROUGHT = frozenset({"context", "retrieval_context"})
+# Fields of graders that an assertion sets alone.
+_NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
+_options_of = cache(names)
+
+
+def option_names(kind: type[Grader]) -> tuple[str, ...]:
+    """The options of a grader."""
+    return _options_of(kind)  # type: ignore[arg-type]  # a class can be hashed
+
+
+def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
+    free = [
+        name
+        for name in options.settings
+        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
+    ]
+    if not free:
+        return []  # without every grader's module, which takes as long to import as all of a small run
+    strange = [name for name in free if name not in _grader_options()]
+    idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
+    known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
+    said = [
+        wrongkeys.said(name, "options", known, belongs)
+        for name in strange
+        if not wrongkeys.documents(name)
+    ]
+    return [
+        Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said
+    ]
+
+
+@cache
+def _grader_options() -> frozenset[str]:
+    return frozenset(name for _, kind in GRADERS for name in option_names(kind) if is_shared(name))
+
+
+def is_shared(name: str) -> bool:
+    """Whether a test's ``options`` may set it for its graders; parameters of models are those of the model under test."""
+    return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
 
 
 class Subject(Struct, frozen=True):

@@ -14,9 +14,8 @@ from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
-from gradegate.templating.script import Script, ScriptError, of_response
+from gradegate.templating.script import Script, ScriptError, follow, of_response, steps
 from gradegate.templating.template import render
-from gradegate.templating.transform import follow, steps
 
 # Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(

@@ -12,7 +12,7 @@ from gradegate.core.numbers import many
 from gradegate.reports.format.escape import harmless, one_line, visible
 from gradegate.reports.format.streams import coloured, has_rich
 from gradegate.reports.view import wording
-from gradegate.reports.view.failing import explain, flaky, why
+from gradegate.reports.view.case import explain, flaky, why
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import of, saved, took, worth
 from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RuleResult

@@ -17,7 +17,7 @@ from gradegate.errors import Origin
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import clip, fact, one_line, outline, spread, visible
 from gradegate.reports.format.markdown import code, details, fence, fit, inline, link
-from gradegate.reports.view.failing import beside, effect, exchange, why
+from gradegate.reports.view.case import beside, effect, exchange, why
 from gradegate.reports.view.findings import Effect, Finding, sort
 from gradegate.reports.view.wording import (
     EFFECTS,

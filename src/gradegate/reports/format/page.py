@@ -20,7 +20,7 @@ from gradegate.reports.format.markdown import (
 )
 from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reports.view import wording
-from gradegate.reports.view.failing import flaky, is_fixed
+from gradegate.reports.view.case import flaky, is_fixed
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import line as power
 from gradegate.reports.view.run_summary import provenance, saved, took, worth

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gradegate.core.suite import Rule
 from gradegate.reports.format.escape import shown
-from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import (
     Decision,
     Grade,

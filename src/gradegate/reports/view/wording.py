@@ -8,7 +8,7 @@ from gradegate.errors import Origin
 from gradegate.reports.format.escape import one_line, shown
 from gradegate.reports.view.findings import Effect, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
-from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
+from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.results.grades import (
     Asserted,
     Counts,

@@ -20,8 +20,8 @@ from gradegate.files.workspace import Workspace
 from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import Base
-from gradegate.planning.make_plan import plan
 from gradegate.planning.plan import Job, Plan, Sentinels
+from gradegate.planning.planner import plan
 from gradegate.recordings.parsing.fields import strange
 from gradegate.registry import suggest
 from gradegate.reports.delivery.report import Document, Sink

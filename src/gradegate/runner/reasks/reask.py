@@ -17,8 +17,7 @@ from gradegate.http.client import gather
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import beside, pair, report, stated
-from gradegate.results.earlier_run import Baseline
+from gradegate.results.baseline import Baseline, beside, pair, report, stated
 from gradegate.results.grades import Grade, Outcome, Row
 from gradegate.runner import answers as converse
 from gradegate.runner.grading import grade_of, guarded
