@@ -18,7 +18,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 43_000,
     "cli": 16_000,
     "config": 32_000,
-    "core": 9_500,
+    "core": 10_000,
     "files": 13_500,
     "gate": 23_000,
     "github": 14_000,

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.conversation import Reply, Usage
+from gradegate.core.conversation import Reply
+from gradegate.core.usage import Usage
 from gradegate.providers.api.provider import PROVIDERS, Provider
 
 FILES = ("model_graded", "natural", "never", "hostile")

@@ -12,8 +12,8 @@ from gradegate.assertions.factfulness import Factfulness, Standing, VotedClaim, 
 from gradegate.assertions.grading.bound import Bound
 from gradegate.assertions.grading.conclusion import conclude
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.core.conversation import NO_USAGE
 from gradegate.core.numbers import cut, exact
+from gradegate.core.usage import NO_USAGE
 from gradegate.errors import Unreadable
 from gradegate.results.grades import Asserted, Outcome, Verdict
 from support.each import each, table

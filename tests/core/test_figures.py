@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import figure, many, percent, percents, price, scores, spent
+from gradegate.core.usage import NO_USAGE, Usage
 from support.each import each
 
 

@@ -8,7 +8,7 @@ import pytest
 from gradegate.errors import Origin
 from gradegate.gate.calibration import Agreement, Calibration, Judged, Share
 from gradegate.gate.statistics import Crossed, Flips
-from gradegate.results.grades import RunResult
+from gradegate.results.run_result import RunResult
 from gradegate.structs import replace
 from support.decided import OUTCOMES, grade, row
 from support.each import each

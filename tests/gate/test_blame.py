@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gradegate.core.suite import Policy, Rule, Select
+from gradegate.core.policy import Policy, Rule, Select
 from gradegate.gate.decision import blamed, decide
-from gradegate.results.accounts import ChangeKind, GateChange, GateChanges
-from gradegate.results.grades import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support import samples
 from support.each import each

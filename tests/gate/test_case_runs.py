@@ -1,6 +1,6 @@
 """What the runs of a case come to, for the case as a whole and for each rule, on grades made by hand."""
 
-from gradegate.core.suite import CaseRuns, Rule, Runs, Select
+from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.gate.case_runs import as_cases, held_runs, next_runs, of_rule, open_places, outcome_of, stated, verdict, whole
 from gradegate.results.grades import Counterpart
 from gradegate.structs import replace

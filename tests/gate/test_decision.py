@@ -1,10 +1,11 @@
 """Which errors decide, whom a run is blocked for, and what is said, where several things come together."""
 
-from gradegate.core.conversation import Usage
-from gradegate.core.suite import CaseRuns, Note, Policy, Rule, Runs, Select
+from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs, Select
+from gradegate.core.usage import Usage
 from gradegate.gate.decision import blamed, decide, withheld
-from gradegate.results.accounts import GUARD, ChangeKind, GateChange, GateChanges
-from gradegate.results.grades import Counterpart, GateOutcome, RuleResult, RunResult
+from gradegate.results.gate_changes import GUARD, ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import Counterpart
+from gradegate.results.run_result import GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 from support.decided import EVERY, E, F, P, decided, grade, made, row
 from support.each import each

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from gradegate.core.conversation import Usage
-from gradegate.core.suite import Rule, Select
-from gradegate.results.grades import GateOutcome
+from gradegate.core.policy import Rule, Select
+from gradegate.core.usage import Usage
+from gradegate.results.run_result import GateOutcome
 from gradegate.structs import replace
 from support import decided as hand
 from support.decided import EVERY, E, grade, made, row

@@ -1,7 +1,7 @@
 """What the command exits with, for every decision."""
 
 from gradegate.gate.exit_codes import exit_code
-from gradegate.results.grades import GateOutcome, RunResult
+from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support.decided import decided
 from support.each import each

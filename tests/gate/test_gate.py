@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Rule, Select
-from gradegate.results.accounts import GUARD, ChangeKind, GateChange, GateChanges, Made
+from gradegate.core.policy import Rule, Select
+from gradegate.results.accounts import Made
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import GateOutcome, Outcome
+from gradegate.results.gate_changes import GUARD, ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import Outcome
+from gradegate.results.run_result import GateOutcome
 from gradegate.structs import replace
 from support.decided import E, F, P, decided, grade, made, row, ruled
 from support.each import each, table

@@ -2,13 +2,15 @@
 
 import pytest
 
-from gradegate.core.conversation import Took
-from gradegate.core.suite import Policy, Rule, Select
+from gradegate.core.policy import Policy, Rule, Select
+from gradegate.core.usage import Took
 from gradegate.gate.decision import decide
 from gradegate.gate.regressions import increases
 from gradegate.gate.statistics import student
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support.each import table
 

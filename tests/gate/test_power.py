@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.gate.statistics import Chances, more_than, of_grade, of_runs, power, room
-from gradegate.results.grades import Power
+from gradegate.results.run_result import Power
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Policy, Rule, Select
+from gradegate.core.policy import Policy, Rule, Select
 from gradegate.gate.decision import decide
 from gradegate.gate.regressions import Sign
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote
+from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Vote
+from gradegate.results.rows import Row
+from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support.each import each
 

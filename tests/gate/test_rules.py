@@ -1,9 +1,11 @@
 """What one rule says at its limits, and how its reason says it, on grades made by hand."""
 
-from gradegate.core.suite import CaseRuns, Rule, Runs
+from gradegate.core.policy import CaseRuns, Rule, Runs
 from gradegate.gate.rules import AskedAgain, by_counts, left_undone, overturned, spared
-from gradegate.results.accounts import ConfirmReport, PastVotes
-from gradegate.results.grades import Counts, RunResult, Vote
+from gradegate.results.accounts import ConfirmReport
+from gradegate.results.grades import Vote
+from gradegate.results.history import PastVotes
+from gradegate.results.run_result import Counts, RunResult
 from gradegate.structs import replace
 from support.decided import E, F, P, grade, made, row, ruled
 from support.each import each

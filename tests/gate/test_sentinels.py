@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.conversation import Usage
-from gradegate.core.suite import Rule, Select
+from gradegate.core.policy import Rule, Select
+from gradegate.core.usage import Usage
 from gradegate.gate import calibration as agreement
 from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.results.grades import Outcome

@@ -1,6 +1,6 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
-from gradegate.core.conversation import Usage
+from gradegate.core.usage import Usage
 from gradegate.http.client import Headers
 from gradegate.providers.api.json_http import post
 from gradegate.providers.api.provider import PROVIDERS, Provider

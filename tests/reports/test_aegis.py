@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.config.aegis import Run
-from gradegate.core.conversation import Usage
-from gradegate.core.suite import Policy, Rule
+from gradegate.core.policy import Policy, Rule
+from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Asserted, Decision, Grade, Outcome, Row, RunResult
+from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, RunResult
 from gradegate.runner.session import check_outputs
 from support import samples
 from support.cells import unmet

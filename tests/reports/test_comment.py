@@ -10,11 +10,13 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Note, Rule
+from gradegate.core.policy import Note, Rule
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.markdown import utf8, utf16
 from gradegate.results.accounts import AskedModel
-from gradegate.results.grades import Decision, Outcome, Row, RuleResult
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, RuleResult
 from gradegate.structs import replace
 from support import samples
 from support.each import each

@@ -24,7 +24,7 @@ from gradegate.github.event import Event
 from gradegate.github.publish import Stamp
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import command, harmless
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from support import samples
 from support.each import each
 from support.hostile import Hostile

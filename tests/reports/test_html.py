@@ -5,7 +5,7 @@ import hashlib
 import re
 
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from gradegate.structs import replace
 from support import samples, screens, showcase
 from support.each import each

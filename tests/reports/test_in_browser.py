@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.results.grades import Decision, Outcome
+from gradegate.results.grades import Outcome
+from gradegate.results.run_result import Decision
 from support import chromium, samples, screens, showcase
 from support.pages import looks_on_github
 

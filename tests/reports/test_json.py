@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import asdict
 
 from gradegate.cli.commands.schema import schema
-from gradegate.core.conversation import Usage
+from gradegate.core.usage import Usage
 from gradegate.reports.delivery.report import REPORTS, Links
-from gradegate.results.grades import Decision
 from gradegate.results.mapping import model_of
+from gradegate.results.run_result import Decision
 from gradegate.results.shape import Results
 from support import samples
 from support.each import each, table

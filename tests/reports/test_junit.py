@@ -12,9 +12,10 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from gradegate.core.suite import Rule
+from gradegate.core.policy import Rule
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Decision, GateOutcome, Outcome, RuleResult, Vote
+from gradegate.results.grades import Outcome, Vote
+from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import replace
 from support import samples
 from support.each import each

@@ -3,14 +3,16 @@
 import re
 from pathlib import Path
 
-from gradegate.core.suite import Note, Policy
+from gradegate.core.policy import Note, Policy
 from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import REPORTS, Links
 from gradegate.reports.format.markdown import utf16
 from gradegate.reports.view.case import explain_grade
-from gradegate.results.accounts import AskedModel, ChangeKind, GateChange, GateChanges
-from gradegate.results.grades import GateOutcome, Outcome, RunResult
+from gradegate.results.accounts import AskedModel
+from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import Outcome
+from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support import samples, screens, showcase
 from support.cells import differences

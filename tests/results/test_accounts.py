@@ -2,7 +2,9 @@
 
 import hashlib
 
-from gradegate.results.accounts import AskedModel, ChangeKind, GateChange, GateChanges, KeyUse, Made, PastVotes, done, guarded
+from gradegate.results.accounts import AskedModel, KeyUse, Made
+from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges, done, guarded
+from gradegate.results.history import PastVotes
 from support.each import each
 
 

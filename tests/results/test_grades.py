@@ -1,21 +1,9 @@
 """What counts, what runs together, what is open, and what the grades of a case come to, on grades made by hand."""
 
-from gradegate.core.suite import Rule, Select
+from gradegate.core.policy import Rule, Select
 from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
-from gradegate.results.grades import (
-    Counts,
-    Power,
-    chief,
-    counted,
-    left_open,
-    members,
-    open_in_case,
-    open_in_grade,
-    parts,
-    runs_of,
-    takes,
-    unconfirmed,
-)
+from gradegate.results.rows import chief, counted, left_open, members, open_in_case, open_in_grade, parts, runs_of, takes, unconfirmed
+from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
 from support.decided import EVERY, E, F, P, grade, made, row
 from support.each import each

@@ -16,7 +16,9 @@ from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, age, beside, pair, remarks, report, status
-from gradegate.results.grades import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row
+from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import GateOutcome
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table

@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.conversation import Image, Turn, Usage
-from gradegate.core.suite import NOWHERE, CaseRuns, Note, Runs
+from gradegate.core.conversation import Image, Turn
+from gradegate.core.policy import CaseRuns, Note, Runs
+from gradegate.core.provider_spec import NOWHERE
+from gradegate.core.usage import CacheReport, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.case_story import story, summary
-from gradegate.results.accounts import NO_CHANGES, CacheReport, GateChanges
-from gradegate.results.grades import Decision, GateOutcome, Outcome, Row
+from gradegate.results.gate_changes import NO_CHANGES, GateChanges
+from gradegate.results.grades import Outcome
 from gradegate.results.results_file import reread, reread_file
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.structs import names, replace
 from support import samples, screens, showcase
 from support.decided import decided

@@ -6,10 +6,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gradegate.core.conversation import Usage
-from gradegate.core.suite import NO_LIMITS, Limits
+from gradegate.core.policy import NO_LIMITS, Limits, strictest
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
-from gradegate.http.budget import Budget, strictest
+from gradegate.http.budget import Budget
 from support.kept import config, passing
 from support.patience import PATIENCE
 

@@ -6,7 +6,7 @@ import pytest
 
 from gradegate.cli import main as cli
 from gradegate.core.numbers import many
-from gradegate.core.suite import NO_LIMITS, Limits
+from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.runner.estimate import Estimate
 from gradegate.runner.estimate import said as lines_of
 from gradegate.structs import replace

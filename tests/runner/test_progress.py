@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.conversation import NO_USAGE, Usage
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.runner import progress as module
 from gradegate.runner.progress import cost, progress
 from gradegate.structs import replace

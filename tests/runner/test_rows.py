@@ -4,8 +4,9 @@ import pytest
 import yaml
 
 from gradegate.assertions.grading.conclusion import Bound, BoundSet
-from gradegate.core.conversation import Took, Transcript, Turn, Usage
+from gradegate.core.conversation import Transcript, Turn
 from gradegate.core.settings import Settings
+from gradegate.core.usage import Took, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.results.grades import Grade, Outcome
 from gradegate.runner.prepare import prepare

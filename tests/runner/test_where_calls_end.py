@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Limits
+from gradegate.core.policy import Limits
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
 from gradegate.runner.rounds import Portions

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from gradegate.core.settings import Settings
-from gradegate.results.accounts import GateChange, GateChanges
+from gradegate.results.gate_changes import GateChange, GateChanges
 from gradegate.runner.prepare import prepare
 from gradegate.structs import replace
 

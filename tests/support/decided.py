@@ -7,11 +7,13 @@ undone, `h` unheard, `w` withheld. `*9` behind a word makes nine of it.
 
 import re
 
-from gradegate.core.suite import Policy, Rule
+from gradegate.core.policy import Policy, Rule
 from gradegate.gate.decision import decide
-from gradegate.results.accounts import NO_CHANGES
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Asserted, Grade, Outcome, Row, RunResult, Vote
+from gradegate.results.gate_changes import NO_CHANGES
+from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RunResult
 from gradegate.structs import names
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

@@ -3,11 +3,14 @@
 import random
 from collections.abc import Iterator
 
-from gradegate.core.conversation import Turn, Usage
-from gradegate.core.suite import Note, Rule
+from gradegate.core.conversation import Turn
+from gradegate.core.policy import Note, Rule
+from gradegate.core.usage import Usage
 from gradegate.errors import Origin
 from gradegate.results.accounts import AskedModel, DerivedMetric
-from gradegate.results.grades import Asserted, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from support.each import table
 from support.samples import decision
 

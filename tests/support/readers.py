@@ -5,7 +5,8 @@ from gradegate.assertions.judge import reply as reading
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.reply import Circumstances
 from gradegate.assertions.llm_rubric import SCHEMA, LlmRubric
-from gradegate.core.conversation import Reply, Usage
+from gradegate.core.conversation import Reply
+from gradegate.core.usage import Usage
 from gradegate.errors import Unreadable
 from gradegate.providers.api.provider import Provider
 

@@ -3,13 +3,17 @@
 import functools
 from collections.abc import Iterable
 
-from gradegate.core.conversation import Turn, Usage
-from gradegate.core.suite import Note, Rule, Select
+from gradegate.core.conversation import Turn
+from gradegate.core.policy import Note, Rule, Select
+from gradegate.core.usage import Usage
 from gradegate.errors import Origin
 from gradegate.gate.decision import blamed
 from gradegate.reports.delivery.report import REPORTS, Links
-from gradegate.results.accounts import AskedModel, ChangeKind, DerivedMetric, GateChange, GateChanges
-from gradegate.results.grades import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, Vote
+from gradegate.results.accounts import AskedModel, DerivedMetric
+from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
+from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 from support.each import table
 

@@ -5,15 +5,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gradegate.core.conversation import Turn
+from gradegate.core.policy import Policy, Rule, Select
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Policy, Rule, Select
 from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.github import action
 from gradegate.reports.delivery.report import Links
-from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made
+from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
-from gradegate.results.grades import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.results.gate_changes import GateChanges
+from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome, RunResult
 from gradegate.runner.session import unasked
 from gradegate.structs import replace
 from support import samples

@@ -2,11 +2,14 @@
 
 import random
 
-from gradegate.core.conversation import Turn, Usage
-from gradegate.core.suite import Policy, Rule, Select
+from gradegate.core.conversation import Turn
+from gradegate.core.policy import Policy, Rule, Select
+from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Decision, Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision
 from gradegate.structs import replace
 from support import samples, screens
 from support.each import table

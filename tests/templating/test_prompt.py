@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import Verbatim
+from gradegate.core.provider_spec import Verbatim
 from gradegate.templating import nunjucks as engine
 from gradegate.templating.template import TemplateError, asked_by, asks_for, fill, stays, unknown
 from support.each import table

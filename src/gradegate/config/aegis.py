@@ -13,7 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config.key_mistakes import wrong_value
-from gradegate.core.suite import Assertion, Graders, Note, Verbatim
+from gradegate.core.assertion import Assertion
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table
 from gradegate.registry import suggest

@@ -16,19 +16,11 @@ from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
 from gradegate.config.reader import Desk
+from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.suite import (
-    ASSERT_SET,
-    NO_OPTIONS,
-    NOTHING,
-    Assertion,
-    Case,
-    CaseOptions,
-    Code,
-    Note,
-    Quarantine,
-    Verbatim,
-)
+from gradegate.core.policy import Note, Quarantine
+from gradegate.core.provider_spec import NOTHING, Code, Verbatim
+from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import line_of

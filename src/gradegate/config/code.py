@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gradegate.config.dialect import Source
-from gradegate.core.suite import Code, PromptSpec
+from gradegate.core.provider_spec import Code, PromptSpec
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import to_json
 from gradegate.files.paths import is_code

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from functools import cache
 
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
-from gradegate.core.suite import ProviderSpec
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment

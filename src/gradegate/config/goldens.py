@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradegate.core.suite import Verbatim
+from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import fault

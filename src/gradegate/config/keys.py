@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from gradegate.core.field_types import Day, Number, OfAssertion, OfTest, Share, Whole
 from gradegate.core.options import MOST_RUNS
-from gradegate.core.suite import NOISE
+from gradegate.core.policy import NOISE
 from gradegate.files.documents import table
 
 Text = Annotated[
@@ -312,14 +312,6 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     PromptKeys: ("prompt", "into a prompt"),
     CommandLineKeys: ("commandLineOptions", ""),
 }
-LIMITS = (
-    "min-pass-rate",
-    "min-score",
-    "max-new-failures",
-    "max-drop",
-    "max-cost-increase",
-    "max-latency-increase",
-)  # a rule has one
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.

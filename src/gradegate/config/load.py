@@ -13,8 +13,9 @@ from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import environment
 from gradegate.config.dialect import DIALECTS, Source
+from gradegate.core.policy import Runs, SentinelFile
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Case, Runs, SentinelFile, Suite
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched

@@ -8,9 +8,12 @@ from gradegate.assertions.grading.evaluator import of_two
 from gradegate.assertions.judge.form import number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
+from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import many
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Assertion, Note, ProviderSpec, Suite
+from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import Exceeded

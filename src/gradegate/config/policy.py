@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import LIMITS, PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
 from gradegate.config.reader import Desk
-from gradegate.core.suite import DerivedSpec, Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
 from gradegate.structs import replace

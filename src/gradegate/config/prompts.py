@@ -9,7 +9,8 @@ from gradegate.config import code as scripts
 from gradegate.config import test_files as testfiles
 from gradegate.config.keys import PromptKeys
 from gradegate.config.reader import Desk
-from gradegate.core.suite import Note, PromptSpec
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import PromptSpec
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code

@@ -10,7 +10,8 @@ from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import ProviderKeys
-from gradegate.core.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
+from gradegate.core.provider_spec import KINDS, NOTHING, Graders, ProviderSpec
+from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS

@@ -12,7 +12,8 @@ from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import RunsKeys
 from gradegate.config.unknown_keys import UNSUPPORTED
-from gradegate.core.suite import UNREAD, Graders, Note, ProviderSpec, Runs
+from gradegate.core.policy import Note, Runs
+from gradegate.core.provider_spec import UNREAD, Graders, ProviderSpec
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 

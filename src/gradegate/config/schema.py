@@ -17,7 +17,8 @@ from pydantic import TypeAdapter
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.config import keys
 from gradegate.config.unknown_keys import DOCUMENTS
-from gradegate.core.suite import ASSERT_SET
+from gradegate.core import policy
+from gradegate.core.assertion import ASSERT_SET
 from gradegate.files.documents import table
 from gradegate.providers.api.options import TEST_PARAMETERS
 
@@ -113,7 +114,7 @@ def _link(schema: Schema, defs: Schema) -> None:
     defs["TestKeys"]["properties"]["turns"] = {
         "anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]
     }
-    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in keys.LIMITS]
+    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in policy.LIMITS]
     extra = {
         name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS
     }

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
-from gradegate.core.suite import Idle, Note
+from gradegate.core.policy import Note
+from gradegate.core.suite import Idle
 from gradegate.errors import Origin
 from gradegate.files.documents import line_of, table
 from gradegate.providers.api.options import steers

@@ -4,14 +4,11 @@ Frozen values, without input or output.
 """
 
 import json
-import operator
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from msgspec.structs import astuple
-
-from gradegate.structs import Likened, Readable, Struct, names
+from gradegate.core.usage import NO_USAGE, Usage
+from gradegate.structs import Likened, Struct
 
 
 class Image(str):
@@ -50,81 +47,6 @@ class Request(Struct, frozen=True):
     options: Mapping[str, Any] = {}  # e.g. temperature, seed: win over the provider's config
     prompt: str = ""  # the filled-in prompt as text, where there is one
     vars: Mapping[str, Any] = {}  # the test's, for a target whose request is a template
-
-
-class Readings(Readable, frozen=True):
-    """How many replies of graders were read in each form, were asked for once more, and could not be read."""
-
-    constrained: int = 0
-    alone: int = 0
-    apart: int = 0
-    last_line: int = 0
-    lines: int = 0
-    asked_again: int = 0
-    unreadable: int = 0
-
-    def __add__(self, other: "Readings") -> "Readings":
-        if self is NO_READINGS or other is NO_READINGS:
-            return other if self is NO_READINGS else self
-        return Readings(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-
-NO_READINGS = Readings()
-
-
-class Took(Readable, frozen=True):
-    """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
-
-    usd: float | None
-    seconds: float
-
-
-class Increase(Readable, frozen=True):
-    """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
-
-    The difference lies between ``low`` and ``high`` in 99 % of runs.
-    """
-
-    compared: int
-    base: float
-    here: float
-    low: float
-    high: float
-
-
-class Usage(Readable, frozen=True):
-    """What calls cost: tokens, US dollars, seconds."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    unpriced: Annotated[int, "Calls whose price is unknown."] = 0
-    seconds: float = 0.0
-    reasks: Annotated[int, "Graders re-asked because their reply contained no verdict."] = 0
-    cached: Annotated[int, "Replies that came from the cache; they are not among the calls."] = 0
-    saved: float = 0.0  # what those would have cost
-    untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
-    readings: Readings = NO_READINGS
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def known_cost(self) -> float | None:
-        """US dollars, or None when the price of any call is unknown."""
-        return None if self.unpriced else self.cost
-
-    def __add__(self, other: "Usage") -> "Usage":
-        if self is NO_USAGE or other is NO_USAGE:  # as the first of every sum is
-            return other if self is NO_USAGE else self
-        return Usage(*map(operator.add, _amounts(self), _amounts(other)))
-
-
-_amounts = attrgetter(*names(Usage))
-NO_USAGE = Usage()
 
 
 class Reply(Struct, frozen=True):

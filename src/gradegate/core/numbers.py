@@ -6,7 +6,7 @@ from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from gradegate.core.conversation import Increase, Usage
+from gradegate.core.usage import Increase, Usage
 
 _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 

@@ -46,7 +46,7 @@ _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an 
 
 def graders(written: Iterable[str]) -> Mapping[str, str]:
     """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
-    from gradegate.core.suite import KINDS
+    from gradegate.core.provider_spec import KINDS
     from gradegate.registry import suggest
 
     found: dict[str, str] = {}

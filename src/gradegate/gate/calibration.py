@@ -22,7 +22,9 @@ from gradegate.gate.statistics import (
 )
 from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Grade, Outcome, Row, RuleResult, RunResult, parts, takes
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row, parts, takes
+from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.structs import Struct, replace
 
 FEW = 30  # labels of a kind, below which its figures are marked

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.suite import CaseRuns, Rule, Runs, Select
+from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.results.baseline import (
     FIXED,
     NEW_FAILURE,
@@ -13,17 +13,8 @@ from gradegate.results.baseline import (
     WORST,
     standing,
 )
-from gradegate.results.grades import (
-    Counterpart,
-    Grade,
-    Outcome,
-    Row,
-    counted,
-    open_in_case,
-    open_in_grade,
-    runs_of,
-    takes,
-)
+from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, runs_of, takes
 from gradegate.structs import replace
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

@@ -6,28 +6,18 @@ from typing import NamedTuple
 from msgspec.structs import asdict
 
 from gradegate.core.numbers import exact, many
-from gradegate.core.suite import Note, Policy, Rule
+from gradegate.core.policy import Note, Policy, Rule
 from gradegate.gate.calibration import ruled
 from gradegate.gate.case_runs import as_cases, outcome_of, whole
 from gradegate.gate.reasks.ballot import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
 from gradegate.gate.reasks.needs import Opened, parts_of, units
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, spared
-from gradegate.results.accounts import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.results.baseline import NEW_FAILURE
-from gradegate.results.grades import (
-    NO_POWER,
-    Decision,
-    GateOutcome,
-    Outcome,
-    Row,
-    RuleResult,
-    RunResult,
-    counted,
-    left_open,
-    runs_of,
-    takes,
-)
+from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row, counted, left_open, runs_of, takes
+from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:  # `gradegate --version` needs the numbers alone
-    from gradegate.results.grades import Decision
+    from gradegate.results.run_result import Decision
 
 PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 

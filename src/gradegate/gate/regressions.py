@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.core.conversation import Increase
 from gradegate.core.numbers import dearer, exact, figure, many, percent, slower
-from gradegate.core.suite import Rule
+from gradegate.core.policy import Rule
+from gradegate.core.usage import Increase
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.rules import count, left_undone, overturned
@@ -24,7 +24,9 @@ from gradegate.results.baseline import (
     of_base,
     standing,
 )
-from gradegate.results.grades import Grade, Outcome, Row, RuleResult, takes
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row, takes
+from gradegate.results.run_result import RuleResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 

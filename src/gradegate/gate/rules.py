@@ -4,24 +4,15 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gradegate.core.numbers import many, mean, percent, percents, reached, scores
-from gradegate.core.suite import Rule
+from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, of_rule
 from gradegate.gate.reasks.ballot import fails
 from gradegate.gate.statistics import Interval, wilson
 from gradegate.results.baseline import PRE_EXISTING, standing
 from gradegate.results.case_outcome import strangeness
-from gradegate.results.grades import (
-    Counts,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-    RunResult,
-    counted,
-    parts,
-    takes,
-    unconfirmed,
-)
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row, counted, parts, takes, unconfirmed
+from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import replace
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from gradegate.core.numbers import exact
-from gradegate.results.grades import Power
+from gradegate.results.run_result import Power
 
 LEADS = range(2, 9)
 WRONG_FAILS = Fraction(1, 100)  # how many wrong confirmed failures a whole run may have on average

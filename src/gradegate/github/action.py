@@ -17,8 +17,8 @@ from gradegate.github.pull_request import Filter, approval, with_pull_request
 from gradegate.github.step_files import Ending
 from gradegate.reports.delivery.redact import at_door
 from gradegate.reports.format.escape import command, harmless
-from gradegate.results.accounts import Approval
-from gradegate.results.grades import GateOutcome
+from gradegate.results.gate_changes import Approval
+from gradegate.results.run_result import GateOutcome
 from gradegate.runner.prepare import Prepared, prepare
 from gradegate.runner.progress import progress
 from gradegate.runner.session import Delivered, deliver, deliver_without_keys

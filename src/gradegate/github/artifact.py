@@ -29,7 +29,7 @@ from gradegate.github.event import links
 from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.format.escape import harmless
-from gradegate.results.grades import GateOutcome
+from gradegate.results.run_result import GateOutcome
 from gradegate.runner.session import Delivered
 from gradegate.security.environment import OWN
 from gradegate.structs import Struct, replace

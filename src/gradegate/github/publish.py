@@ -30,7 +30,7 @@ from gradegate.reports.delivery.report import REPORTS, Document, Sink
 from gradegate.reports.format.escape import command, harmless, visible
 from gradegate.reports.format.page import bare
 from gradegate.reports.view.findings import fingerprint
-from gradegate.results.grades import Decision, GateOutcome
+from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.environment import sealing
 from gradegate.security.redaction import Hide, excerpt
 from gradegate.structs import Struct, replace

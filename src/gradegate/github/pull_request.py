@@ -17,8 +17,8 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.config.load import DEFAULT_CONFIGS
 from gradegate.core.numbers import many
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
-from gradegate.core.suite import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
 from gradegate.files.paths import runs_code
@@ -26,7 +26,8 @@ from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, unreadable
 from gradegate.github.event import Event, Person
 from gradegate.reports.format.escape import one_line
-from gradegate.results.accounts import Approval, AskedModel
+from gradegate.results.accounts import AskedModel
+from gradegate.results.gate_changes import Approval
 from gradegate.runner.prepare import Prepared
 from gradegate.security.hosts import host_at, is_loopback, is_private, literal
 from gradegate.structs import Struct, replace

@@ -12,7 +12,7 @@ from typing import Self
 from gradegate.errors import ConfigError, Terminated
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.reports.format.markdown import fence
-from gradegate.results.grades import GateOutcome
+from gradegate.results.run_result import GateOutcome
 from gradegate.security.environment import sealing
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct

@@ -10,17 +10,16 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gradegate.core.conversation import Usage
 from gradegate.core.numbers import exact
-from gradegate.core.suite import NO_LIMITS, Limits
+from gradegate.core.policy import NO_LIMITS, Limits
+from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.results.accounts import BudgetReport
 
 LOOK_EVERY = 0.25  # seconds
 IDLE_LOOKS = (
@@ -132,16 +131,6 @@ class Deadlines:
 def stopped() -> ProviderError:
     """The error of every call after the run was stopped."""
     return ProviderError("the run was stopped", Trouble.STOPPED)
-
-
-def strictest(limits: Iterable[Limits]) -> Limits:
-    """What all of them allow: of each limit the lowest that anybody wrote."""
-    known = list(limits)
-    calls, dollars, seconds = (
-        [getattr(it, name) for it in known if getattr(it, name) is not None]
-        for name in ("calls", "usd", "seconds")
-    )
-    return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))
 
 
 @dataclass(eq=False)

@@ -21,8 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from gradegate.core.conversation import NO_USAGE
 from gradegate.core.settings import RETRIES, TIMEOUT
+from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from gradegate.core.usage import CacheReport
 from gradegate.http.exchange import Ask, Response
-from gradegate.results.accounts import CacheReport
 
 
 class ResponseCache(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gradegate.config.load import Located, config_paths, read, written_in
+from gradegate.core.policy import Note, Policy
 from gradegate.core.settings import AUTO, Settings
-from gradegate.core.suite import Note, Policy
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.git import head_of, repository_of
 from gradegate.files.plain_files import UnusableError

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from gradegate.config.load import Located
 from gradegate.core.numbers import many
+from gradegate.core.policy import Note, Rule
 from gradegate.core.settings import RUN_OPTIONS, Again, Settings
-from gradegate.core.suite import Note, Rule
 from gradegate.errors import ConfigError, Origin
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Plan

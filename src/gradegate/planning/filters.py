@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradegate.config.overrides import match_pattern, note_on_left_out
+from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Case, Note, Suite
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError
 from gradegate.templating.template import show
 

@@ -15,7 +15,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
-from gradegate.core.suite import Case, ProviderSpec
+from gradegate.core.provider_spec import ProviderSpec
+from gradegate.core.suite import Case
 from gradegate.planning.plan import Job, Plan
 from gradegate.structs import Struct, names, replace
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.suite import Case, PromptSpec, ProviderSpec, Suite
+from gradegate.core.provider_spec import PromptSpec, ProviderSpec
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api.options import parameters

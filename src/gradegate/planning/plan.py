@@ -7,13 +7,16 @@ from typing import Any
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.core.options import MOST_RUNS
-from gradegate.core.suite import Case, CaseRuns, DerivedSpec, Note, Policy, PromptSpec, Runs
+from gradegate.core.policy import CaseRuns, Note, Policy, Runs
+from gradegate.core.provider_spec import PromptSpec
+from gradegate.core.suite import Case, DerivedSpec
 from gradegate.errors import ConfigError, Mistake
 from gradegate.providers.api.provider import Provider
 from gradegate.recordings.parsing.recorded_answer import Answer
-from gradegate.results.accounts import AskedModel, History, KeyUse
+from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
-from gradegate.results.grades import Power
+from gradegate.results.history import History
+from gradegate.results.run_result import Power
 from gradegate.structs import Struct, replace
 
 Render = Callable[[Sequence[Any]], str]

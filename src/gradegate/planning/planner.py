@@ -12,10 +12,11 @@ from gradegate.config.context import egress
 from gradegate.config.load import Located
 from gradegate.core.conversation import CONVERSATION, told
 from gradegate.core.numbers import many
+from gradegate.core.policy import Limits, Note, Quarantine, strictest
 from gradegate.core.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.core.suite import Case, Limits, Note, Quarantine, Suite
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.budget import Budget, strictest
+from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
 from gradegate.planning import filters, recall

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.bound import BoundSet
-from gradegate.core.suite import Assertion, Case, PromptSpec, Verbatim
+from gradegate.core.assertion import Assertion
+from gradegate.core.provider_spec import PromptSpec, Verbatim
+from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind

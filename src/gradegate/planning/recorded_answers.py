@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.load import Located
+from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, Call, calls, conversation

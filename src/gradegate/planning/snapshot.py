@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
-from gradegate.core.suite import NOWHERE, Code, Held, Policy, Runs
+from gradegate.core.assertion import Held
+from gradegate.core.policy import Policy, Runs
+from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
 from gradegate.files.documents import to_json
 from gradegate.planning.identity import digest, terms

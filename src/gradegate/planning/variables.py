@@ -11,7 +11,8 @@ from typing import Any
 
 from gradegate.config import code as scripts
 from gradegate.core.conversation import CONVERSATION
-from gradegate.core.suite import Case, PromptSpec, Verbatim
+from gradegate.core.provider_spec import PromptSpec, Verbatim
+from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, MAX_COMBINATIONS

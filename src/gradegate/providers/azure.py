@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
 from gradegate.http.exchange import Response

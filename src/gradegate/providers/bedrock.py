@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token

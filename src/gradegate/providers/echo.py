@@ -1,6 +1,7 @@
 """echo: answers with the prompt itself, for tests of a config without a model."""
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 
 

@@ -9,7 +9,8 @@ promptfoo's (https://www.promptfoo.dev/docs/providers/huggingface/).
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import members, picked

@@ -4,7 +4,8 @@ API: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (``/completi
 are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 """
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import picked

@@ -7,7 +7,8 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradegate.core.conversation import Image, Request, Usage
+from gradegate.core.conversation import Image, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import (

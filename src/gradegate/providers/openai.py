@@ -7,7 +7,7 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 
 from collections.abc import Mapping, Sequence
 
-from gradegate.core.conversation import Usage
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import openai_chat as completions

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradegate.core.conversation import IS_DATA, RAW, Reply, Request, Usage
+from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
 from gradegate.core.settings import CONCURRENCY
+from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members

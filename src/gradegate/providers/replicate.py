@@ -8,7 +8,8 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 
 from collections.abc import Mapping, Sequence
 
-from gradegate.core.conversation import Message, Reply, Request, Usage
+from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.exchange import Response

@@ -12,7 +12,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import documents as document

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.core.conversation import Reply, Request, Usage
+from gradegate.core.conversation import Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import strings, to_json
 from gradegate.http.exchange import Response

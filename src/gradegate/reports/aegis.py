@@ -10,8 +10,10 @@ from typing import Any
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.results.grades import Decision, Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import encodable, finite, plain
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 

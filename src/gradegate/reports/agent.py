@@ -6,7 +6,7 @@ from gradegate.reports.format.markdown import fence, utf16
 from gradegate.reports.format.markdown_case import told
 from gradegate.reports.format.page import opening
 from gradegate.reports.view.wording import compared, headline, in_short, tally
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from gradegate.structs import replace
 
 _LIMIT = 60_000  # characters: some 15,000 tokens

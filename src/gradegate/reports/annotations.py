@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradegate.core.numbers import many
-from gradegate.core.suite import NOWHERE
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import clip, command, one_line, visible
@@ -20,8 +20,10 @@ from gradegate.reports.view.wording import (
     scored,
     spot,
 )
-from gradegate.results.accounts import ChangeKind
-from gradegate.results.grades import Decision, GateOutcome, Grade, Outcome, Row
+from gradegate.results.gate_changes import ChangeKind
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 

@@ -3,7 +3,7 @@
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.markdown import utf16
 from gradegate.reports.format.page import PageForm, page
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 
 # What people scroll through: GitHub would take 65,536 characters. With the marker of who posts it, at most 20,000.
 _FORM = PageForm(limit=19_500, measure=utf16, all_cases=False)

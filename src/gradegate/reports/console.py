@@ -3,7 +3,7 @@
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.console import LOG, lines
 from gradegate.reports.format.escape import harmless
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 
 
 def render(decision: Decision, links: Links) -> Document:

@@ -11,7 +11,7 @@ from gradegate.reports.view import run_summary as account
 from gradegate.reports.view import wording
 from gradegate.reports.view.case import CaseView, beside, flaky, is_fixed, took, view
 from gradegate.reports.view.findings import Effect, effects
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from gradegate.structs import Struct
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.results.grades import Decision
 from gradegate.results.mapping import line, written
+from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head
 
 

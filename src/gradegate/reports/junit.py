@@ -29,9 +29,11 @@ from gradegate.reports.view.wording import (
     remarks,
     subjects,
 )
-from gradegate.results.accounts import GateChanges
 from gradegate.results.baseline import standing
-from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RunResult
+from gradegate.results.gate_changes import GateChanges
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome, RunResult
 from gradegate.structs import Struct
 
 _MOST_CHANGES = 100

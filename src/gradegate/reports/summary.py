@@ -3,7 +3,7 @@
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.markdown import utf8
 from gradegate.reports.format.page import PageForm, page
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
 _FORM = PageForm(limit=1_000_000, measure=utf8, all_cases=True)

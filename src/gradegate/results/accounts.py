@@ -1,15 +1,12 @@
 """The account of a run: how it was made, which models were called, and figures for budget, cache, re-asks and base. Frozen values."""
 
-import enum
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated
 
-from gradegate.core.conversation import Increase
-from gradegate.core.numbers import many
-from gradegate.core.suite import NO_LIMITS, NOISE, Limits
-from gradegate.errors import Origin
-from gradegate.structs import Readable, Struct, replace
+from gradegate.core.policy import NOISE
+from gradegate.core.usage import Increase
+from gradegate.structs import Readable, Struct
 
 
 class Made(Struct, frozen=True):
@@ -67,24 +64,6 @@ class KeyUse(Readable, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.name} -> {self.host}"
-
-
-class BudgetReport(Readable, frozen=True):
-    """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
-
-    limits: Limits = NO_LIMITS
-    calls: int = 0
-    usd: float = 0.0
-    used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
-
-
-class CacheReport(Readable, frozen=True):
-    """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
-
-    looked_up: int = 0
-    hits: int = 0
-    oldest: float = 0.0
-    saved_usd: float = 0.0
 
 
 class ConfirmReport(Readable, frozen=True):
@@ -181,128 +160,3 @@ class DerivedMetric(Readable, frozen=True):
     error: str = ""
     answers: int = 0
     left_out: int = 0
-
-
-LEAST = 10  # votes from which a history is used, and anything is said of a case
-
-
-class PastRun(Struct, frozen=True):
-    """One run's asks of a grade."""
-
-    at: str  # a date: 2026-11-22
-    commit: str
-    model: str  # as the grader's reply names it
-    votes: str  # a P, F or E for each
-    outcome: str  # pass, fail, error or open
-    request: str  # a hash of what the target was asked
-
-
-class GradeRecord(Struct, frozen=True):
-    """A grade with its runs, oldest first."""
-
-    name: str  # for people
-    runs: tuple[PastRun, ...]
-
-
-Records = Mapping[str, GradeRecord]  # by the identity of the grade
-
-
-class History(Struct, frozen=True):
-    """A file of earlier runs, as the user named it."""
-
-    file: str
-    records: Records = {}
-
-
-class PastVotes(Readable, frozen=True):
-    """What earlier runs say of a grade, and what the asks of this run make of it."""
-
-    fails: Annotated[int, "FAIL votes of earlier runs by the same model."] = 0
-    passes: Annotated[int, "PASS votes of these runs."] = 0
-    model: Annotated[str, "The model that gave this run's first vote, as its reply names it."] = ""
-    flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
-    bayes_factor: Annotated[
-        float | None,
-        "How much likelier this run's votes are if the case is broken; null where L decides.",
-    ] = None
-
-    @property
-    def before(self) -> str:
-        """Say ``14 of 60 before`` where the history decides; else an empty string."""
-        return (
-            ""
-            if self.bayes_factor is None
-            else f"{self.fails} of {self.fails + self.passes} before"
-        )
-
-
-class HistoryReport(Readable, frozen=True):
-    """The history that a run had: ``grades`` were in it, and ``used`` of them decided when asking again ends."""
-
-    file: str = ""
-    commit: Annotated[str, "Of the newest run in it."] = ""
-    grades: int = 0
-    used: int = 0
-    flaky: int = 0
-    comes_and_goes: int = 0
-
-
-class ChangeKind(enum.Enum):
-    """How much a finding means: the first two make a gate easier to pass, the last may."""
-
-    REMOVED = "removed"
-    WEAKER = "weaker"
-    CHANGED = "changed"
-
-
-class GateChange(Struct, frozen=True):
-    """One way in which the gate differs from that of the base, at its line."""
-
-    kind: ChangeKind
-    text: str
-    origin: Origin | None = None
-
-
-class GateChanges(Struct, frozen=True):
-    """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them."""
-
-    found: tuple[GateChange, ...] = ()
-    block: bool = False
-    approved: str = ""  # by what and whom, empty where nobody did
-    refused: str = ""  # why an approval does not hold
-
-    @property
-    def parts(self) -> tuple[Self, Self]:
-        """What makes the gate easier to pass, and what only changes it."""
-        worse, other = (
-            tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only)
-            for only in (False, True)
-        )
-        return replace(self, found=worse), replace(self, found=other)
-
-    @property
-    def weakened(self) -> bool:
-        """Whether any finding makes the gate easier to pass."""
-        return any(change.kind is not ChangeKind.CHANGED for change in self.found)
-
-
-NO_CHANGES = GateChanges()
-GUARD = "the gate is not weakened"  # the rule that is missed when the findings fail the check
-
-
-def done(changes: GateChanges) -> str:
-    """Say ``this pull request weakens its own gate in 2 places``."""
-    verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
-    return f"this pull request {verb} its own gate in {many(len(told.found), 'place')}"
-
-
-def guarded(changes: GateChanges) -> str:
-    """Why the guard is missed: what is done, and the first finding."""
-    return f"{done(changes)}: {changes.found[0].text}" if changes.found else ""
-
-
-class Approval(NamedTuple):
-    """The word of a person on the findings."""
-
-    by: str = ""  # by what and whom, empty where none holds
-    why: str = ""  # why not

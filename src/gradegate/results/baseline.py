@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from gradegate.core.numbers import many
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Counterpart, Grade, Outcome, Row, parts
+from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.rows import Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 

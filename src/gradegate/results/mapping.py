@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct, json, structs
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from gradegate.core.suite import NOWHERE
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.results.grades import Outcome
 from gradegate.structs import names

@@ -12,16 +12,18 @@ from typing import Annotated, Literal
 from msgspec.structs import asdict
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from gradegate.core.conversation import NO_USAGE
-from gradegate.core.suite import NOTHING
+from gradegate.core.provider_spec import NOTHING
+from gradegate.core.usage import NO_USAGE
 from gradegate.core.validation import first_wrong
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
 from gradegate.files.plain_files import UnusableError, regular
-from gradegate.results.accounts import GradeRecord, Made, PastRun, Records
+from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, together
-from gradegate.results.grades import Decision, Row, runs_of
+from gradegate.results.history import GradeRecord, PastRun, Records
 from gradegate.results.mapping import model_of, value, written
+from gradegate.results.rows import Row, runs_of
+from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
 from gradegate.structs import replace
 

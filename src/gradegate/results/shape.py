@@ -9,12 +9,17 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import asdict
 from pydantic import BeforeValidator, Field
 
-from gradegate.core.conversation import NO_READINGS, Image, Readings, Turn, Usage
-from gradegate.core.suite import Note, Select
+from gradegate.core.conversation import Image, Turn
+from gradegate.core.policy import Note, Select
+from gradegate.core.usage import NO_READINGS, Readings, Usage
 from gradegate.errors import Origin
 from gradegate.results import accounts as account
-from gradegate.results.grades import Grade, Row, RuleResult, runs_of
+from gradegate.results.gate_changes import ChangeKind, GateChange
+from gradegate.results.grades import Grade
+from gradegate.results.history import HistoryReport
 from gradegate.results.mapping import SELF, At, Part, encodable, finite, keys_of, line, plain, value
+from gradegate.results.rows import Row, runs_of
+from gradegate.results.run_result import RuleResult
 from gradegate.structs import names
 
 
@@ -201,10 +206,10 @@ class ChangeLine(Part):
     )
 
 
-def _read_changes(said: list[ChangeLine]) -> tuple[account.GateChange, ...]:
+def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
     places = (Origin(change.file, change.line) if change.file else None for change in said)
     return tuple(
-        account.GateChange(account.ChangeKind(change.kind), change.text, place)
+        GateChange(ChangeKind(change.kind), change.text, place)
         for change, place in zip(said, places, strict=True)
     )
 
@@ -335,7 +340,7 @@ class Head(Part):
     baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key(
         "null where there is nothing to compare with.", None
     )
-    history: Annotated[account.HistoryReport | None, At("run.history")] = key(
+    history: Annotated[HistoryReport | None, At("run.history")] = key(
         "null where the run had none.", None
     )
     sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(

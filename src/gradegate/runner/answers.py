@@ -9,16 +9,15 @@ from gradegate.assertions.metrics.tool_calls import ENDED, UNKNOWN
 from gradegate.core.conversation import (
     CONVERSATION,
     IS_DATA,
-    NO_USAGE,
     RAW,
     Message,
     Reply,
     Request,
     Transcript,
     Turn,
-    Usage,
     told,
 )
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gradegate.config.load import Located
+from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Note
 from gradegate.errors import ConfigError
 from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
@@ -15,15 +15,9 @@ from gradegate.planning.base_checkout import Base, place_of, plan_base, root_of,
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Plan
 from gradegate.planning.snapshot import snapshots
-from gradegate.results.accounts import (
-    NO_CHANGES,
-    ChangeKind,
-    GateChange,
-    GateChanges,
-    History,
-    Records,
-)
 from gradegate.results.baseline import Baseline, remarks
+from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
+from gradegate.results.history import History, Records
 from gradegate.sandbox.evaluate import begin
 from gradegate.structs import replace
 

@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from gradegate import __version__
-from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import many
-from gradegate.core.suite import DerivedSpec, Note
+from gradegate.core.policy import Note
+from gradegate.core.suite import DerivedSpec
+from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
 from gradegate.gate.calibration import remarks, report
 from gradegate.gate.case_runs import stated
 from gradegate.planning.plan import Plan
-from gradegate.results.accounts import BudgetReport, CacheReport, DerivedMetric, Made, SentinelAsk
+from gradegate.results.accounts import DerivedMetric, Made, SentinelAsk
 from gradegate.results.baseline import together
 from gradegate.results.case_outcome import is_known, named_scores, tells_scores
-from gradegate.results.grades import Row, RunResult
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RunResult
 from gradegate.runner.reasks.histories import Askable, Histories
 from gradegate.runner.reasks.reask import Beside
 from gradegate.runner.reasks.scheduler import Answer, Confirming, Pursue, in_portions

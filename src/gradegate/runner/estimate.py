@@ -8,7 +8,7 @@ from gradegate.assertions.grading.bound import Binding, Bound
 from gradegate.core.conversation import exchanges as complete
 from gradegate.core.numbers import chance, many, percent
 from gradegate.core.options import MOST_RUNS
-from gradegate.core.suite import NO_LIMITS, Limits, Note, Rule
+from gradegate.core.policy import NO_LIMITS, Limits, Note, Rule
 from gradegate.errors import Origin
 from gradegate.gate.case_runs import of_rule
 from gradegate.gate.reasks.ballot import MOST_ASKS, factor_chances
@@ -28,7 +28,9 @@ from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.results.baseline import pair
-from gradegate.results.grades import NO_POWER, Outcome, Power, Row
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.histories import Askable, Histories, mode_of
 from gradegate.structs import Struct, replace
 

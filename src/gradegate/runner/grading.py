@@ -8,13 +8,15 @@ from typing import TypeVar
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.assertions.grading.conclusion import conclude, conclude_set, error
 from gradegate.assertions.judge.judge import Account, Judge
-from gradegate.core.conversation import NO_USAGE, Transcript
+from gradegate.core.conversation import Transcript
+from gradegate.core.usage import NO_USAGE
 from gradegate.http.client import gather
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.plan import Job
 from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
-from gradegate.results.grades import Grade, Row
+from gradegate.results.grades import Grade
+from gradegate.results.rows import Row
 from gradegate.runner.rows import asks, with_grades
 from gradegate.runner.transforms import of_assertion
 from gradegate.structs import Struct, replace

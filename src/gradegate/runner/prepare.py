@@ -16,7 +16,7 @@ from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.providers.cache.access import check_secret
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen
-from gradegate.results.accounts import NO_CHANGES, GateChanges
+from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.runner.calibration.labels import sentinel_mistakes as mistakes
 from gradegate.runner.calibration.labels import with_sentinels
 from gradegate.runner.comparison import changes_of, read_base, with_baseline, with_history

@@ -10,10 +10,10 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import figure, many
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.streams import has_rich
-from gradegate.results.grades import Row
+from gradegate.results.rows import Row
 
 EVERY = 15.0  # seconds between plain lines
 _PER_SECOND = 4  # times that the bar is drawn anew, at the width that the terminal has then

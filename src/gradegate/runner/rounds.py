@@ -9,7 +9,8 @@ from gradegate.http.budget import Budget
 from gradegate.planning.checks.rules import selected
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
-from gradegate.results.grades import Outcome, Row
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
 from gradegate.runner.reasks.histories import Askable
 from gradegate.structs import Struct
 

@@ -6,15 +6,17 @@ from typing import Any
 from gradegate.assertions.grading import code_result as program_objects
 from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.assertions.grading.conclusion import missing, unjudged
-from gradegate.core.conversation import NO_USAGE, Took, Transcript
+from gradegate.core.conversation import Transcript
 from gradegate.core.numbers import many, weighted_mean
 from gradegate.core.suite import Case
+from gradegate.core.usage import NO_USAGE, Took
 from gradegate.errors import NO_ANSWER, GradegateError, NoVerdict, ProviderError, Trouble
 from gradegate.gate.reasks.ballot import undecided
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import Conclusion, conclude_case, named_scores
-from gradegate.results.grades import Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row
 from gradegate.runner.transforms import Untransformed
 from gradegate.structs import replace
 from gradegate.templating.script import ScriptError, of_scoring

@@ -7,14 +7,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from gradegate.core.conversation import NO_USAGE, Usage
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Terminated, Trouble
 from gradegate.gate.decision import decide
 from gradegate.http.client import Client
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.cache.call import at
 from gradegate.results.accounts import SentinelAsk
-from gradegate.results.grades import Outcome, Row, RunResult
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RunResult
 from gradegate.runner import answers as converse
 from gradegate.runner import rows
 from gradegate.runner.conclusion import Account, Gathered

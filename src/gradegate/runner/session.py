@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from gradegate.core.provider_spec import NOTHING
 from gradegate.core.settings import Settings
-from gradegate.core.suite import NOTHING
 from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, withheld
 from gradegate.providers.api import readiness as ready
@@ -29,8 +29,8 @@ from gradegate.reports.delivery.deliver import (
 )
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Document, Links, Sink
-from gradegate.results.accounts import Approval, GateChanges
-from gradegate.results.grades import Counts, Decision, GateOutcome, RunResult
+from gradegate.results.gate_changes import Approval, GateChanges
+from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
 from gradegate.runner.prepare import Choose, Prepared, UnplannableError, prepare, with_stand_ins

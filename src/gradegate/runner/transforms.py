@@ -8,7 +8,7 @@ from typing import Any
 from gradegate.assertions.grading.code_result import told
 from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Transcript, Turn
-from gradegate.core.suite import Code
+from gradegate.core.provider_spec import Code
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY, MIB, READ, TooMuch
 from gradegate.planning.plan import Job

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
-from gradegate.core.suite import NOWHERE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import brought
 from gradegate.files.workspace import Workspace

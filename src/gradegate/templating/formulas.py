@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from statistics import median
 from typing import Any
 
-from gradegate.core.suite import Code
+from gradegate.core.provider_spec import Code
 from gradegate.registry import suggest
 from gradegate.structs import Struct
 from gradegate.templating import javascript as snippet

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
-from gradegate.core.suite import Code
+from gradegate.core.provider_spec import Code
 from gradegate.errors import NoVerdict
 from gradegate.files.limits import MAX_CHARACTERS, MAX_PATH, MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.sandbox import repository_code as pool

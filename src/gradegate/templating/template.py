@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import nodes
 
-from gradegate.core.suite import Verbatim
+from gradegate.core.provider_spec import Verbatim
 from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
 from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, Spent, evaluate
 from gradegate.templating import chat_prompt as chat

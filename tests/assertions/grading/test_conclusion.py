@@ -7,7 +7,7 @@ import pytest
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.assertions.grading.conclusion import conclude, conclude_set, error, missing
 from gradegate.assertions.grading.evaluator import Grader, Scoring
-from gradegate.core.conversation import NO_USAGE
+from gradegate.core.usage import NO_USAGE
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
 from gradegate.results.grades import Asserted, Grade, Outcome, Verdict

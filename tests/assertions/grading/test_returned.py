@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions.grading.code_result import MAX_COMPONENTS, kind, script_verdict, situation, verdict
-from gradegate.core.conversation import Transcript, Turn, Usage
+from gradegate.core.conversation import Transcript, Turn
+from gradegate.core.usage import Usage
 from gradegate.errors import NoVerdict
 from gradegate.results.grades import Verdict
 from support.each import table

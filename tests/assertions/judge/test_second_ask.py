@@ -7,8 +7,9 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.assertions.llm_rubric import LlmRubric
-from gradegate.core.conversation import Message, Readings
-from gradegate.core.suite import ProviderSpec
+from gradegate.core.conversation import Message
+from gradegate.core.provider_spec import ProviderSpec
+from gradegate.core.usage import Readings
 from gradegate.errors import NoVerdict
 from support.graded import Script, config
 from support.readers import Says

@@ -6,7 +6,7 @@ import pytest
 
 from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from gradegate.structs import replace
 from support import samples, showcase
 from support.each import table

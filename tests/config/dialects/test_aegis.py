@@ -10,7 +10,7 @@ import pytest
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config.aegis import SHORTNAMES, UNSUPPORTED
 from gradegate.config.dialect import DIALECTS
-from gradegate.core.suite import ProviderSpec
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.providers.api.provider import serving
 from support.each import each, table
 from support.fake_llm import FakeLlm

@@ -3,7 +3,7 @@
 import math
 from datetime import date
 
-from gradegate.core.suite import Limits, Policy, Rule, Runs, Select
+from gradegate.core.policy import Limits, Policy, Rule, Runs, Select
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.comparison import compare
 from gradegate.gate.changes.weakening import compare_grades, compare_means, compare_models, matched, milder, strictness

@@ -7,8 +7,8 @@ import pytest
 
 from gradegate.gate.reasks.ballot import MOST_RUNS, Counted, Prior, Standing, count, cut, ended, factor_chances, mean_share, standing
 from gradegate.gate.statistics import Lead
-from gradegate.results.accounts import PastRun
 from gradegate.results.grades import Outcome
+from gradegate.results.history import PastRun
 from gradegate.structs import replace
 from support.each import each
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.conversation import Usage
+from gradegate.core.usage import Usage
 from gradegate.gate.reasks.ballot import (
     DISAGREEMENT,
     Prior,

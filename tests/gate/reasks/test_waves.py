@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import CaseRuns, Rule, Runs
+from gradegate.core.policy import CaseRuns, Rule, Runs
 from gradegate.gate.reasks.needs import Opened, Tally, Waves, missed, settled, width
 from gradegate.gate.rules import apply
 from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
-from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Row, Vote
+from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Vote
+from gradegate.results.rows import Row
 from gradegate.structs import replace
 from support.each import each
 

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.core.suite import Assertion
+from gradegate.core.assertion import Assertion
 from gradegate.files.documents import table
 from gradegate.planning.binding.unknown_types import folded, known, unknown
 from support.each import each

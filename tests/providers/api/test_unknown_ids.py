@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import ProviderSpec
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError
 from gradegate.providers.api.options import check_id as check
 from gradegate.providers.api.options import nearest

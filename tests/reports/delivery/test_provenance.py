@@ -11,14 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
-from gradegate.core.suite import Rule, Verbatim
+from gradegate.core.policy import Rule
+from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.yaml_reader import Seq
 from gradegate.reports.delivery.redact import conceal, concealed_mistakes
 from gradegate.reports.format.charts import BAR, HEIGHT, WIDTH, Spread, histogram, shares, spreads
 from gradegate.reports.view.run_summary import provenance
 from gradegate.results.accounts import AskedModel, Made
-from gradegate.results.grades import Asserted, Grade, Outcome, Row, RuleResult, RunResult
+from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import redactor
 from support import samples, screens
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.suite import Note
+from gradegate.core.policy import Note
 from gradegate.reports.format.console import QUIET, WHOLE, Line, Tone, View, lines, say
 from gradegate.reports.format.streams import coloured
-from gradegate.results.grades import Decision, GateOutcome
+from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.structs import replace
 from support import samples, screens
 from support.each import each, table

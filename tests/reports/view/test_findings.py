@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from gradegate.core.conversation import Turn
 from gradegate.reports.view.case import Exchange, Holds, claims, exchange, question, why
 from gradegate.reports.view.findings import Effect, Finding, finding, fingerprint, sort
-from gradegate.results.grades import GateOutcome, Outcome, Row
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import GateOutcome
 from gradegate.structs import replace
 from support import samples
 from support.each import each

@@ -6,14 +6,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.core.suite import NOWHERE, Rule
+from gradegate.core.policy import Rule
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.gate.rules import apply
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.markdown_case import command
 from gradegate.reports.view import wording
 from gradegate.results.accounts import AskedModel, Made
-from gradegate.results.grades import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
+from gradegate.results.grades import Asserted, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table

@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
-from gradegate.core.suite import Note
+from gradegate.core.policy import Note
 from gradegate.errors import Origin
 from gradegate.gate.calibration import Calibration, Judged
 from gradegate.results.accounts import AskedModel, KeyUse
-from gradegate.results.grades import Asserted, Grade, Outcome, RunResult
+from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.run_result import RunResult
 from gradegate.runner.calibration.calibrate import as_json, console, exit_code
 from gradegate.runner.calibration.labels import parse
 from gradegate.structs import replace

@@ -6,15 +6,16 @@ import random
 import pytest
 import yaml
 
-from gradegate.core.conversation import Reply, Usage
+from gradegate.core.conversation import Reply
 from gradegate.core.settings import Settings
+from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
 from gradegate.gate.reasks.ballot import Prior, Standing, count, cut, mean_share, standing
 from gradegate.gate.statistics import lead
 from gradegate.planning.planner import build_client
 from gradegate.providers.api.provider import Provider
-from gradegate.results.accounts import GradeRecord, History, PastRun
 from gradegate.results.grades import Outcome
+from gradegate.results.history import GradeRecord, History, PastRun
 from gradegate.runner.prepare import prepare
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import Run

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gradegate.assertions.grading.evaluator import Grader
 from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
-from gradegate.core.suite import Code
+from gradegate.core.provider_spec import Code
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Asserted
 from gradegate.structs import Struct

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import exact, reached, scores
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import (
     conclude_case,

@@ -13,8 +13,9 @@ from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
-from gradegate.core.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
+from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.numbers import many
+from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.http.client import gather
 from gradegate.providers.api.provider import Provider

@@ -7,7 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gradegate import REPOSITORY
-from gradegate.core.suite import ProviderSpec, Suite
+from gradegate.core.provider_spec import ProviderSpec
+from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client

@@ -17,19 +17,10 @@ from gradegate.config.aegis import (
     RunKeys,
 )
 from gradegate.config.dialect import DIALECTS, Dialect, Source
-from gradegate.core.suite import (
-    KINDS,
-    Assertion,
-    Case,
-    CaseOptions,
-    Graders,
-    Note,
-    Policy,
-    PromptSpec,
-    Rule,
-    Suite,
-    Verbatim,
-)
+from gradegate.core.assertion import Assertion
+from gradegate.core.policy import Note, Policy, Rule
+from gradegate.core.provider_spec import KINDS, Graders, PromptSpec, Verbatim
+from gradegate.core.suite import Case, CaseOptions, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 
 _OTHERS = (

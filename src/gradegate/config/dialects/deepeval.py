@@ -4,7 +4,9 @@ from gradegate.config import goldens
 from gradegate.config.cases import read_turns
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.test_files import TABLES
-from gradegate.core.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
+from gradegate.core.policy import Policy, Rule
+from gradegate.core.provider_spec import PromptSpec
+from gradegate.core.suite import Case, CaseOptions, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 
 

@@ -16,18 +16,10 @@ from pydantic.alias_generators import to_camel
 from gradegate.config import providers as specs
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.reader import Desk
-from gradegate.core.suite import (
-    Assertion,
-    Case,
-    CaseOptions,
-    Graders,
-    Policy,
-    PromptSpec,
-    ProviderSpec,
-    Rule,
-    Suite,
-    Verbatim,
-)
+from gradegate.core.assertion import Assertion
+from gradegate.core.policy import Policy, Rule
+from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec, Verbatim
+from gradegate.core.suite import Case, CaseOptions, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.structs import replace
 

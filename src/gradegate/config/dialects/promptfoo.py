@@ -13,7 +13,8 @@ from gradegate.config.policy import derived, policy
 from gradegate.config.prompts import prompts
 from gradegate.config.reader import Desk
 from gradegate.config.test_files import tests_in
-from gradegate.core.suite import Case, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment

@@ -6,9 +6,8 @@ Additions and other texts of prompts are no findings, and order never matters.
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from gradegate.config.keys import LIMITS
 from gradegate.core.numbers import figure, many
-from gradegate.core.suite import Limits, Policy, Rule
+from gradegate.core.policy import LIMITS, Limits, Policy, Rule, strictest
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.weakening import (
     CHANGED,
@@ -22,10 +21,9 @@ from gradegate.gate.changes.weakening import (
     matched,
     milder,
 )
-from gradegate.http.budget import strictest
 from gradegate.planning.identity import digest
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
-from gradegate.results.accounts import ChangeKind, GateChange
+from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
 from gradegate.structs import names, replace
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
 from gradegate.core.numbers import exact, many
-from gradegate.core.suite import Rule
+from gradegate.core.policy import Rule
 from gradegate.errors import Origin
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
-from gradegate.results.accounts import ChangeKind
+from gradegate.results.gate_changes import ChangeKind
 
 T = TypeVar("T")
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED

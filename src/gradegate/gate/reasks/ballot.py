@@ -5,11 +5,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gradegate.core.conversation import NO_USAGE
 from gradegate.core.numbers import many, mean, percent
+from gradegate.core.usage import NO_USAGE
 from gradegate.gate.statistics import Lead, tail
-from gradegate.results.accounts import LEAST, ConfirmReport, PastRun
+from gradegate.results.accounts import ConfirmReport
 from gradegate.results.grades import Grade, Outcome, Vote
+from gradegate.results.history import LEAST, PastRun
 from gradegate.structs import Struct, replace
 
 CONTRADICTION = "the grader contradicts itself"

@@ -7,21 +7,15 @@ from itertools import chain
 from typing import NamedTuple
 
 from gradegate.core.numbers import exact
-from gradegate.core.suite import Rule
+from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import Run, open_places, whole
 from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
 from gradegate.results.baseline import NEW_FAILURE
-from gradegate.results.grades import (
-    Counts,
-    Outcome,
-    Row,
-    counted,
-    open_in_case,
-    open_in_grade,
-    takes,
-)
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, takes
+from gradegate.results.run_result import Counts
 from gradegate.structs import Struct, replace
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open

@@ -14,8 +14,10 @@ from gradegate.assertions.judge.form import number
 from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.config.unknown_keys import is_own
+from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn
-from gradegate.core.suite import ASSERT_SET, Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
+from gradegate.core.provider_spec import ProviderSpec, Verbatim
+from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.binding import tool_files as toolfiles

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from gradegate.assertions.grading.bound import Binding
+from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import Image
-from gradegate.core.suite import NOTHING, Assertion, Case, Limits, ProviderSpec, Suite
+from gradegate.core.policy import Limits
+from gradegate.core.provider_spec import NOTHING, ProviderSpec
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.files.paths import runs_code

@@ -8,16 +8,9 @@ from typing import Any
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
 from gradegate.assertions.grading.evaluator import Grader
 from gradegate.config.providers import shown
-from gradegate.core.suite import (
-    NOTHING,
-    UNREAD,
-    Assertion,
-    CaseOptions,
-    Graders,
-    Idle,
-    ProviderSpec,
-    Suite,
-)
+from gradegate.core.assertion import Assertion
+from gradegate.core.provider_spec import NOTHING, UNREAD, Graders, ProviderSpec
+from gradegate.core.suite import CaseOptions, Idle, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import Workspace

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.suite import ProviderSpec
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code

@@ -6,7 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.core.suite import ASSERT_SET, Assertion
+from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.errors import ConfigError
 from gradegate.files.documents import table
 from gradegate.registry import near, plain

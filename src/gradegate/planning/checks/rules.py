@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import many
-from gradegate.core.suite import Assertion, Case, DerivedSpec, Note, Rule, Select, Suite
+from gradegate.core.policy import Note, Rule, Select
+from gradegate.core.suite import Case, DerivedSpec, Suite
 from gradegate.core.validation import as_share
 from gradegate.errors import Mistake
 from gradegate.files.limits import MAX_DERIVED_VALUES

@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from gradegate.core.suite import Case, Code, Suite
+from gradegate.core.provider_spec import Code
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.identity import Ordinals, digest
 from gradegate.structs import replace

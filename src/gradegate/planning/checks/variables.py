@@ -8,8 +8,11 @@ from typing import Any
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.assertions.judge.rubric import built_in
 from gradegate.config.context import is_vendors_key
+from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import CONVERSATION
-from gradegate.core.suite import Assertion, Case, Note, PromptSpec, Verbatim
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import PromptSpec, Verbatim
+from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
 from gradegate.registry import near

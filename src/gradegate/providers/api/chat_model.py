@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from gradegate.core.conversation import Message, Reply, Request, Usage
+from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import options

@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.core.conversation import Request, Usage
+from gradegate.core.conversation import Request
 from gradegate.core.numbers import many
+from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.documents import table
 from gradegate.http.client import RETRIED, Client, Headers, Waits, send

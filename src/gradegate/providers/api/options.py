@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from gradegate.core.suite import Note, ProviderSpec
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import table
 from gradegate.providers.api.provider import PROVIDERS, Build, split_id

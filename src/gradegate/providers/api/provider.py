@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.core.conversation import Message, Reply, Request, Usage
-from gradegate.core.suite import Note, ProviderSpec
+from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import ProviderSpec
+from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace

@@ -19,13 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from gradegate.core.conversation import NO_USAGE, Usage
 from gradegate.core.numbers import many
+from gradegate.core.usage import NO_USAGE, CacheReport, Usage
 from gradegate.http.budget import Budget
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
-from gradegate.results.accounts import CacheReport
 from gradegate.security.redaction import excerpt
 
 if TYPE_CHECKING:

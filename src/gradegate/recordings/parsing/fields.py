@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.core.conversation import NO_USAGE, Turn, Usage
+from gradegate.core.conversation import Turn
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import to_json
 from gradegate.providers.api.content import CALLS, names, uniform

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradegate.core.conversation import NO_USAGE, Turn, Usage
-from gradegate.core.suite import NOWHERE
+from gradegate.core.conversation import Turn
+from gradegate.core.provider_spec import NOWHERE
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.files.documents import Map
 from gradegate.registry import Registry

@@ -8,7 +8,7 @@ from pathlib import Path
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.plain_files import Place, replacing
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
-from gradegate.results.grades import Decision
+from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
 from gradegate.security.redaction import Hide
 

@@ -6,18 +6,13 @@ from typing import Any, TypeVar
 
 from gradegate.core.conversation import Turn
 from gradegate.core.options import worded
-from gradegate.core.suite import Note, Policy, Rule
+from gradegate.core.policy import Note, Policy, Rule
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.results.accounts import (
-    AskedModel,
-    BaselineReport,
-    DerivedMetric,
-    GateChange,
-    GateChanges,
-    KeyUse,
-    Made,
-)
-from gradegate.results.grades import Asserted, Grade, Row, RunResult, Vote
+from gradegate.results.accounts import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
+from gradegate.results.gate_changes import GateChange, GateChanges
+from gradegate.results.grades import Asserted, Grade, Vote
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RunResult
 from gradegate.security.redaction import Hide, unchanged
 from gradegate.structs import names, replace
 

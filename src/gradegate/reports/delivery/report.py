@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote
 
 from gradegate.registry import Registry
-from gradegate.results.grades import Decision
 from gradegate.results.mapping import encodable
+from gradegate.results.run_result import Decision
 from gradegate.structs import Struct
 
 _FORMS = {

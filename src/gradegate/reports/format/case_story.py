@@ -22,7 +22,8 @@ from gradegate.reports.view.wording import (
     verdict,
     weight,
 )
-from gradegate.results.grades import Decision, Row, takes
+from gradegate.results.rows import Row, takes
+from gradegate.results.run_result import Decision
 from gradegate.security.redaction import excerpt
 
 _TEXT = 20_000  # characters of one text

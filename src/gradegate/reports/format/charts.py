@@ -20,7 +20,9 @@ from markupsafe import Markup
 from gradegate.core.numbers import figure, many, mean, spent
 from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
 from gradegate.reports.view.wording import titled
-from gradegate.results.grades import Counts, Grade, Outcome, Row, RuleResult, takes
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row, takes
+from gradegate.results.run_result import Counts, RuleResult
 from gradegate.structs import Struct
 
 _TEXT = 20_000  # characters of one text

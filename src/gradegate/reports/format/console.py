@@ -15,7 +15,9 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.case import explain, flaky, why
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import of, saved, took, worth
-from gradegate.results.grades import Decision, GateOutcome, Outcome, Row, RuleResult
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.security.redaction import Hide
 from gradegate.structs import Struct, replace
 

@@ -31,7 +31,9 @@ from gradegate.reports.view.wording import (
     spot,
 )
 from gradegate.results.accounts import Made
-from gradegate.results.grades import Decision, Outcome, Row
+from gradegate.results.grades import Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Decision
 from gradegate.structs import Struct
 
 COLUMNS = ("", "Case", "Got", "Why")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import asdict
 
 from gradegate.core.numbers import many
-from gradegate.core.suite import Note, Rule
+from gradegate.core.policy import Note, Rule
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format import markdown_case
 from gradegate.reports.format.markdown import (
@@ -24,8 +24,10 @@ from gradegate.reports.view.case import flaky, is_fixed
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import line as power
 from gradegate.reports.view.run_summary import provenance, saved, took, worth
-from gradegate.results.accounts import GUARD, DerivedMetric, GateChanges, done, guarded
-from gradegate.results.grades import Decision, GateOutcome, Outcome, RuleResult
+from gradegate.results.accounts import DerivedMetric
+from gradegate.results.gate_changes import GUARD, GateChanges, done, guarded
+from gradegate.results.grades import Outcome
+from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import Struct, replace
 
 _SHORT = 7  # characters of a commit

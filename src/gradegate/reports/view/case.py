@@ -16,8 +16,9 @@ from difflib import SequenceMatcher
 from operator import itemgetter
 from typing import Any
 
-from gradegate.core.conversation import NO_USAGE, Turn, Usage
+from gradegate.core.conversation import Turn
 from gradegate.core.numbers import figure, many, spent
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.escape import clip, fact, one_line, outline, shown, visible
 from gradegate.reports.view.findings import Effect, Finding, unchecked
 from gradegate.reports.view.wording import (
@@ -30,9 +31,10 @@ from gradegate.reports.view.wording import (
     scored,
     spot,
 )
-from gradegate.results.accounts import LEAST
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
-from gradegate.results.grades import Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.history import LEAST
+from gradegate.results.rows import Row
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 

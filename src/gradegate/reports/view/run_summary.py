@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from gradegate.core.numbers import chance, figure, many, spent
-from gradegate.core.suite import Policy, Rule
+from gradegate.core.policy import Policy, Rule
 from gradegate.reports.format.escape import harmless, one_line
 from gradegate.reports.view.wording import titled
 from gradegate.results.accounts import DerivedMetric, Made
-from gradegate.results.grades import Power, Row, RunResult
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Power, RunResult
 from gradegate.security.redaction import Hide
 
 HOUR, DAY = 3600, 86_400

@@ -3,22 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from gradegate.core.numbers import dearer, figure, many, percent, percents, scores, slower
-from gradegate.core.suite import Note, Rule
+from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
 from gradegate.reports.format.escape import one_line, shown
 from gradegate.reports.view.findings import Effect, unchecked
-from gradegate.results.accounts import AskedModel, BaselineReport, GateChanges, KeyUse, Made, done
+from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
-from gradegate.results.grades import (
-    Asserted,
-    Counts,
-    Decision,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-)
+from gradegate.results.gate_changes import GateChanges, done
+from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.rows import Row
+from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import Struct
 
 

@@ -11,9 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, Validati
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.load import Located
+from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import many
+from gradegate.core.policy import Note, SentinelFile
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Assertion, Case, Note, SentinelFile
+from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.workspace import Workspace

@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
-from gradegate.core.suite import Policy, Rule
+from gradegate.core.policy import Policy, Rule
 from gradegate.gate.reasks.ballot import Counted, Prior, count, cut, mean_share
 from gradegate.gate.statistics import Lead, lead
 from gradegate.planning.checks.rules import selected
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.view.wording import called, name
-from gradegate.results.accounts import GradeRecord, HistoryReport, PastRun, PastVotes, Records
-from gradegate.results.grades import Grade, Outcome, Row, RunResult
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
+from gradegate.results.rows import Row
+from gradegate.results.run_result import RunResult
 from gradegate.structs import replace
 
 

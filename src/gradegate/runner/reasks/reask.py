@@ -8,7 +8,8 @@ from functools import partial
 
 from gradegate.assertions.grading.bound import Bound
 from gradegate.assertions.grading.conclusion import error
-from gradegate.core.conversation import NO_USAGE, Transcript, Usage
+from gradegate.core.conversation import Transcript
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.ballot import Prior, Standing, concluded, standing, turn
 from gradegate.gate.regressions import increases, is_old
@@ -18,7 +19,8 @@ from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.baseline import Baseline, beside, pair, report, stated
-from gradegate.results.grades import Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row
 from gradegate.runner import answers as converse
 from gradegate.runner.grading import grade_of, guarded
 from gradegate.runner.reasks.histories import Askable

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from gradegate.assertions.grading.bound import BoundSet
 from gradegate.assertions.grading.conclusion import conclude_set
-from gradegate.core.conversation import NO_USAGE, Transcript, Usage
+from gradegate.core.conversation import Transcript
 from gradegate.core.numbers import many
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import stated
 from gradegate.gate.reasks.ballot import Prior, Standing, doubts, undecided
 from gradegate.gate.reasks.needs import Opened, Waves
@@ -13,7 +14,8 @@ from gradegate.gate.reasks.needs import Place as Grades
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import BaselineReport, ConfirmReport
-from gradegate.results.grades import Grade, Outcome, Row, chief, members
+from gradegate.results.grades import Grade, Outcome
+from gradegate.results.rows import Row, chief, members
 from gradegate.runner.reasks.histories import Askable, Histories, mode_of
 from gradegate.runner.reasks.reask import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job

@@ -11,18 +11,17 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from gradegate import __version__
-from gradegate.core.conversation import NO_USAGE
 from gradegate.core.numbers import many
+from gradegate.core.policy import NO_LIMITS, Limits, Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import NO_LIMITS, Limits, Note
+from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.gate.reasks.needs import LEAST, MOST_TO_END
 from gradegate.gate.statistics import tail
 from gradegate.planning.identity import plan_digest
 from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
-from gradegate.results.accounts import BudgetReport, CacheReport
-from gradegate.results.grades import RunResult
+from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account, Gathered
 from gradegate.runner.prepare import Prepared
 from gradegate.runner.reasks.histories import Askable

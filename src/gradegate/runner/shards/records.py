@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 from gradegate.assertions.grading.conclusion import error, unjudged
-from gradegate.core.conversation import CONVERSATION, NO_USAGE, Turn, Usage
+from gradegate.core.conversation import CONVERSATION, Turn
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import GradegateError
 from gradegate.gate.reasks.ballot import Standing
 from gradegate.planning.identity import identity
@@ -17,8 +18,9 @@ from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Grade, Outcome, Row
+from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import At, line, plain, value, written
+from gradegate.results.rows import Row
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared

@@ -12,7 +12,8 @@ from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATE
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import one_line
-from gradegate.results.grades import Outcome, RunResult
+from gradegate.results.grades import Outcome
+from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
 from gradegate.runner.reasks.histories import Askable

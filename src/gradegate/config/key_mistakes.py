@@ -1,0 +1,93 @@
+"""What to say about a key or a value that its model refuses."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ValidationError,
+)
+
+from gradegate.config import unknown_keys as wrongkeys
+from gradegate.config.keys import belongs, names_of, place_of
+from gradegate.core.validation import wrong
+from gradegate.errors import Mistake, Origin
+from gradegate.files.documents import line_of
+from gradegate.files.limits import MAX_MISTAKES
+from gradegate.registry import near
+
+_SHARES = (
+    "min-pass-rate",
+    "max-drop",
+    "max-cost-increase",
+    "ignore-up-to",
+    "confidence",
+    "threshold",
+)
+
+
+def mistakes(
+    error: ValidationError,
+    content: Any,
+    file: str,
+    path: Sequence[str | int] = (),
+    keys: type[BaseModel] | None = None,
+) -> list[Mistake]:
+    """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
+    details = [*_distinct(error.errors(include_url=False))]
+    said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
+    if len(details) > len(said):
+        said.append(
+            Mistake(
+                f"{len(details) - len(said):,} more mistakes are here",
+                said[0].origin,
+                "correct these first",
+            )
+        )
+    return said
+
+
+def _mistake(
+    detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
+) -> Mistake:
+    location = [*path, *_steps(detail["loc"])]
+    origin = Origin(file, line_of(content, location))
+    name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
+    if detail["type"] == "extra_forbidden":
+        model = wrongkeys.model_at(keys, detail["loc"])
+        known = names_of(model) if model else ()
+        what, cure = wrongkeys.said(
+            name, place_of(model), known, belongs, value=detail.get("input")
+        )
+        return Mistake(what, origin, cure)
+    if detail["type"] == "missing":
+        return Mistake(f"`{name}` is missing", origin, "add it")
+    return wrong_value(name, detail, origin)
+
+
+def _distinct(details: Sequence[Any]) -> Iterator[Any]:
+    """One for each thing that is wrong: of a union's branches the one that was meant, and no key as missing that is misspelt."""
+    misspelt: dict[tuple[Any, ...], list[str]] = {}
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            misspelt.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
+    located = [(_steps(detail["loc"]), detail) for detail in details]
+    inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
+    seen = set()
+    for steps, detail in located:
+        absent = detail["type"] == "missing" and near(
+            str(steps[-1]), misspelt.get(detail["loc"][:-1], ())
+        )
+        if not absent and steps not in inner and steps not in seen:
+            seen.add(steps)
+            yield detail
+
+
+def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(step for step in location if not wrongkeys.is_branch(step))
+
+
+def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
+    """What is wrong with a value, and what to write."""
+    what, cure = wrong(detail, share=name in _SHARES, name=name)
+    return Mistake(f"`{name}` {what}", origin, cure)

@@ -1,0 +1,207 @@
+"""What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
+
+from collections.abc import Iterable
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Annotated, NamedTuple, Self
+
+from gradegate.core.assertion import Held
+from gradegate.core.provider_spec import NOWHERE, ProviderSpec
+from gradegate.errors import Mistake, Origin
+from gradegate.structs import Likened, Readable, Struct, replace
+
+NOISE = 0.1  # where the gate does not say
+LIMITS = (
+    "min-pass-rate",
+    "min-score",
+    "max-new-failures",
+    "max-drop",
+    "max-cost-increase",
+    "max-latency-increase",
+)  # a rule has one
+
+
+class Runs(Likened, frozen=True, eq=False):
+    """How many runs of a case must pass: ``passes`` of ``of``, which is 0 where ``repeat`` alone says how many there are."""
+
+    beside = ("origin",)
+    of: int
+    passes: int
+    origin: Origin = NOWHERE
+
+    def unmeetable(self) -> list[Mistake]:
+        """A mistake where more must pass than there are."""
+        what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
+        return (
+            [Mistake(what, self.origin, "let at most as many pass as there are runs")]
+            if 0 < self.of < self.passes
+            else []
+        )
+
+    def under(self, gate: Self | None) -> Self:
+        """The same, with the ``of`` of the gate where it has none."""
+        return replace(self, of=self.of or (gate.of if gate else 0))
+
+    def milder(self, other: Self) -> bool:
+        """Whether fewer runs must pass than by another one, or a smaller share of them."""
+        return self.passes < other.passes or self.passes * other.of < other.passes * self.of
+
+
+class CaseRuns(NamedTuple):
+    """What the runs of one case are held to: as a ``whole``, and by rules that say nothing of runs, to whom each of ``plain`` counts."""
+
+    whole: Runs
+    plain: int = 1  # how often `repeat` has it asked
+    own: bool = False  # the test says it, so that it holds for every rule
+
+
+class Quarantine(NamedTuple):
+    """A test that is known to be flaky: until that day its failures only advise."""
+
+    until: date
+    days: int  # that are left of it; below 0, it is over
+
+
+class Select(Struct, frozen=True):
+    """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+        """Whether a grade with these properties is selected."""
+        return (  # spelled out, because a hundred rules may look at each of 100,000 grades
+            (not self.assertion or fnmatchcase(assertion, self.assertion))
+            and (not self.metric or fnmatchcase(metric, self.metric))
+            and (not self.provider or fnmatchcase(provider, self.provider))
+            and (not self.description or fnmatchcase(description, self.description))
+        )
+
+
+class Rule(Struct, frozen=True):
+    """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
+
+    name: str
+    select: Select = Select()
+    min_pass_rate: float | None = None
+    min_score: float | None = None
+    min_cases: int | None = None  # fewer that passed or failed are too few to tell
+    confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
+    blocking: bool = True
+    every_case: Annotated[
+        bool, "Each case must pass: the rule of a config without a gate block."
+    ] = False
+    by_metric: Annotated[bool, "The mean score is that of the means of the metrics."] = False
+    scale: Annotated[int, "People see scores times this."] = 1
+    suite: str = ""
+    origin: Origin = NOWHERE
+    max_new_failures: int | None = None  # cases that fail here and not on the base
+    max_drop: float | None = None  # of the share of cases that pass, against the base
+    runs: Runs | None = (
+        None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
+    )
+    max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
+    max_latency_increase: float | None = None  # of an answer, in seconds
+
+    def selects(self, assertion: Held, provider: str, description: str) -> bool:
+        """Whether it looks at this assertion, for an answer by this target to the case of this name."""
+        if assertion.weight == 0 or (self.blocking and not assertion.blocking):
+            return False
+        return self.every_case or self.select.takes(
+            assertion.type, assertion.metric, provider, description
+        )
+
+    @property
+    def counts(self) -> str:
+        """What it counts: whole cases, as where a case has several runs, or assertions."""
+        return "case" if self.every_case or self.runs else "assertion"
+
+    @property
+    def own(self) -> bool:
+        """Whether it asks something of the run itself."""
+        return self.every_case or self.min_pass_rate is not None or self.min_score is not None
+
+    @property
+    def judges(self) -> bool:
+        """Whether it looks at verdicts, and not at cost and latency alone."""
+        return self.own or self.beside_base
+
+    @property
+    def beside_base(self) -> bool:
+        """Whether it compares with the base."""
+        return self.max_new_failures is not None or self.max_drop is not None
+
+
+class Limits(Readable, frozen=True):
+    """What a run may take: requests to models, US dollars, seconds. None: no limit."""
+
+    calls: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+class SentinelFile(Likened, frozen=True, eq=False):
+    """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
+
+    beside = ("origin",)
+    name: str
+    content: bytes
+    agreement: float | None = None
+    origin: Origin = NOWHERE
+
+
+class Note(Struct, frozen=True):
+    """Something that the user should know and that does not change the verdict."""
+
+    text: str
+    origin: Origin | None = None
+
+
+class Policy(Likened, frozen=True, eq=False):
+    """The rules of one suite."""
+
+    beside = ("preset",)
+    rules: tuple[Rule, ...] = ()
+    errors: str = "inconclusive"  # or "block" or "ignore"
+    errors_up_to: float = 0.0  # the share that is ignored
+    changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
+    budget: Limits = NO_LIMITS
+    confirm: str = (
+        "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
+    )
+    noise: float = NOISE  # the share of good answers that the grader fails
+    second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
+    sentinels: SentinelFile | None = None
+    compare: str = ""  # "base": the answers of the base are asked for in the same run
+    runs: Runs | None = None
+    preset: Note | None = None  # the keys that a preset brought, for people
+
+    def held(self, confirm: str, runs: Runs | None) -> Self:
+        """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
+        given = runs or self.runs
+        rules = (
+            replace(rule, runs=rule.runs.under(given) if rule.runs else given)
+            for rule in self.rules
+        )
+        over = [f"confirm: {confirm}"] * bool(confirm) + (
+            [f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else []
+        )
+        preset = self.preset and replace(self.preset, text=", but ".join([self.preset.text, *over]))
+        return replace(
+            self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset
+        )
+
+
+def strictest(limits: Iterable[Limits]) -> Limits:
+    """What all of them allow: of each limit the lowest that anybody wrote."""
+    known = list(limits)
+    calls, dollars, seconds = (
+        [getattr(it, name) for it in known if getattr(it, name) is not None]
+        for name in ("calls", "usd", "seconds")
+    )
+    return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))

@@ -1,0 +1,80 @@
+"""What a config says of a provider and of a prompt, as the rest of gradegate reads it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.errors import Mistake, Origin
+from gradegate.security.environment import Use
+from gradegate.structs import Likened
+
+NOWHERE = Origin("")
+
+Code = (
+    str | Mapping[str, str]
+)  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+NOTHING: Mapping[
+    str, Any
+] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+
+
+def nothing() -> Mapping[str, Any]:
+    """What a mapping is by default."""
+    return NOTHING
+
+
+class Verbatim(str):
+    """Text that is not a template, whatever braces it holds."""
+
+    __slots__ = ()
+
+
+class ProviderSpec(Likened, frozen=True, eq=False):
+    """A model as the config names it."""
+
+    beside = ("places",)
+    id: str
+    label: str = ""
+    config: Mapping[str, Any] = {}
+    prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
+    transform: Code = ""  # of each of its answers, where it is a target
+    env: Mapping[str, str] = {}  # literals over the environment, for this model alone
+    reads: frozenset[Use] = (
+        frozenset()
+    )  # the variables of the environment that its templates show, and where
+    drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
+    origin: Origin = NOWHERE
+    places: Mapping[str, Origin] = {}  # of its options
+    wrong: Mistake | None = None  # what is said where it is asked
+
+    @property
+    def name(self) -> str:
+        """The label, or the id where there is none."""
+        return self.label or self.id
+
+
+UNREAD = ProviderSpec(
+    ""
+)  # in place of a grader that could not be read: what is wrong with it was said
+
+KINDS = (
+    "text",
+    "embedding",
+    "classification",
+    "moderation",
+)  # what a model gives, and so what it can grade by
+Graders = Mapping[str, ProviderSpec]  # the models that may grade, by kind; "*" serves for any kind
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """A prompt template, the label that reports show, and what it sets for the provider that is asked."""
+
+    text: str
+    label: str = ""
+    origin: Origin = NOWHERE
+    # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
+    maker: Callable[[Mapping[str, Any]], Any] | None = None
+    config: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # over that of the provider, for this prompt

@@ -1,0 +1,208 @@
+"""One case of a run as every report shows it, with its grades, and which of its grades are open."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import Struct, field
+
+from gradegate.core.conversation import Transcript, Turn
+from gradegate.core.policy import CaseRuns, Rule
+from gradegate.core.provider_spec import NOWHERE
+from gradegate.core.usage import NO_USAGE, Took, Usage
+from gradegate.errors import Origin
+from gradegate.results.grades import Grade, Outcome
+
+
+class Row(Struct, frozen=True):
+    """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
+
+    suite: str
+    description: str
+    provider: str
+    prompt_label: str
+    prompt: Annotated[str, "As it was sent, with the variables filled in."]
+    vars: Mapping[str, Any]
+    outcome: Outcome
+    output: Annotated[str | None, "null when the provider gave no answer; error says why."] = None
+    error: str = ""
+    grades: tuple[Grade, ...] = ()
+    score: Annotated[float | None, "The weighted mean of the grades that count."] = None
+    threshold: Annotated[float | None, "The case's own."] = None
+    reason: Annotated[str, "Where the case's own threshold decided."] = ""
+    usage: Usage = NO_USAGE  # the target's
+    case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
+    repeat: int = 0
+    turns: Annotated[
+        tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."
+    ] = ()
+    metadata: Annotated[
+        Mapping[str, Any], "What the provider returned with the answer: tool calls, finish reason."
+    ] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+    key: Annotated[bytes, "What the answer is called in every run."] = b""
+    definition: Annotated[bytes, "SHA-256 of what the case gives and asks for."] = b""
+    base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = (
+        None
+    )
+    hidden: Annotated[bool, "A secret is hidden in what was graded."] = False
+    undone: Annotated[
+        bool, "There is no output because a budget or a signal ended the run before."
+    ] = False
+    withheld: Annotated[
+        bool, "There is no output because the target was not called, or its reply cannot be used."
+    ] = False
+    took: Annotated[
+        Took | None, "The first answer; null where the target was not asked for it in this run."
+    ] = None
+    base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
+    needs: CaseRuns | None = None  # what the runs of its case are held to
+    run: Annotated[
+        int, "The number of the run, from 1; 0 where the runs of the case are not counted together."
+    ] = 0
+    verdict: Annotated[
+        Outcome | None, "The outcome of all runs of the case, in each of its rows."
+    ] = None
+    runs: Annotated[int, "The number of runs of the case."] = 0
+    of: Annotated[int, "The most runs that it may have."] = 0
+    passed: Annotated[int, "Runs that passed."] = 0
+    needed: Annotated[int, "Runs that must pass."] = 0
+    base_runs: Annotated[
+        int, "The runs of the case on the base; 0 where they were not counted together."
+    ] = 0
+    base_passed: int = 0
+
+    @property
+    def ran(self) -> str:
+        """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
+        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
+        there = (
+            f"; on the base {self.base_passed} of {self.base_runs} passed" if self.base_runs else ""
+        )
+        if self.verdict is Outcome.PASS:
+            return f"passed {self.passed} of {runs}{there}"
+        if self.verdict is Outcome.FAIL:
+            return f"failed: {self.passed} of {runs} passed, {self.needed} needed{there}"
+        if self.passed + self.of - self.runs >= self.needed:  # of a live target there would be more
+            return f"error: {self.runs} of {self.of} runs recorded, {self.passed} passed{there}"
+        return f"error: {self.passed} of {runs} passed, {self.needed} needed{there}"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the case takes part in deciding: an assertion of it counts, or nothing was asserted of it."""
+        return not self.grades or any(grade.counts for grade in self.grades)
+
+    @property
+    def transcript(self) -> Transcript:
+        """What its graders saw, so that it can be graded again."""
+        answer = Turn("assistant", self.output or "", metadata=self.metadata)
+        turns = self.turns or (Turn("user", self.prompt), answer)
+        return Transcript(
+            self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider
+        )
+
+
+def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
+    cases: list[list[Row]] = []
+    for row in rows:
+        if row.run > 1 and cases and cases[-1][0].key == row.key:
+            cases[-1].append(row)
+        else:
+            cases.append([row])
+    return cases
+
+
+def takes(rule: Rule, row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade of a row: in place of members, at their set."""
+    looks = (
+        row.suite == rule.suite
+        and rule.judges
+        and not grade.inner
+        and not (rule.blocking and grade.quarantine)
+    )
+    return looks and rule.selects(grade.assertion, row.provider, row.description)
+
+
+def counted(rule: Rule, row: Row) -> bool:
+    """Whether a rule for every case counts a case of its suite."""
+    return (
+        row.suite == rule.suite
+        and bool(row.grades or row.error)
+        and (row.counts or not rule.blocking)
+    )
+
+
+def unconfirmed(row: Row) -> bool:
+    """Whether a row has failures that count, and each of them was left unconfirmed."""
+    open_ = left_open(row)
+    if not open_:
+        return False
+    if row.outcome is Outcome.FAIL:
+        return bool(open_in_case(row, open_))
+    failing = [
+        place
+        for place, grade in enumerate(row.grades)
+        if grade.counts and grade.outcome is Outcome.FAIL
+    ]
+    return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
+
+
+def left_open(row: Row) -> frozenset[int]:
+    """The positions of grades that the run left unconfirmed."""
+    return frozenset(place for place, grade in enumerate(row.grades) if grade.unconfirmed)
+
+
+def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
+    """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
+    if row.outcome is not Outcome.FAIL or not open_:
+        return []
+    if row.threshold is not None:
+        return sorted(open_)
+    places: list[int] = []
+    for position, grade in enumerate(row.grades):
+        if grade.counts and grade.outcome is Outcome.FAIL:
+            found = open_in_grade(row.grades, position, open_)
+            if not found:
+                return []
+            places += found
+    return places
+
+
+def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]) -> list[int]:
+    """A grade itself, or the open members of a set that fails by nothing else."""
+    grade = grades[position]
+    if grade.outcome is not Outcome.FAIL or not open_:
+        return []
+    if not grade.assertion.is_set:
+        return [position] if position in open_ else []
+    failing = [
+        place
+        for place in members(grades, position)
+        if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts
+    ]
+    found = [place for place in failing if place in open_]
+    return found if grade.threshold is not None or len(found) == len(failing) else []
+
+
+def members(grades: Sequence[Grade], position: int) -> range:
+    """The positions of the members of the set at a position: they follow it."""
+    end = position + 1
+    while end < len(grades) and grades[end].inner:
+        end += 1
+    return range(position + 1, end)
+
+
+def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
+    """The grades that the one at a position is made of: the members of a set, else itself."""
+    return (
+        [grades[place] for place in members(grades, position)]
+        if grades[position].assertion.is_set
+        else [grades[position]]
+    )
+
+
+def chief(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to, of any other grade its own."""
+    while grades[position].inner:
+        position -= 1
+    return position
