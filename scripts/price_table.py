@@ -134,7 +134,7 @@ def _names(clause: object) -> set[str]:
 
 
 def _is_snapshot(name: str, rates: Rates, known: dict[str, Rates]) -> bool:
-    """Whether ``gradegate.providers.api.json_http.price`` gives the name this price without a line of its own."""
+    """Whether ``gradegate.providers.api.prices.price`` gives the name this price without a line of its own."""
     models = [other for other in known if name.startswith(f"{other}-20")]
     return bool(models) and known[max(models, key=len)] == rates
 

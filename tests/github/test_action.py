@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.github.publish import Stamp
+from gradegate.github.comment import Stamp
 from support.each import table
 from support.events import pull_request
 from support.fake_github import FakeGitHub

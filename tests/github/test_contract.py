@@ -14,11 +14,13 @@ import pytest
 
 import gradegate
 from gradegate.github import client
+from gradegate.github.approval import approval
 from gradegate.github.artifact import _Source
+from gradegate.github.changed_files import changed_files
 from gradegate.github.client import GitHub, connect
+from gradegate.github.comment import Posted, Stamp, upsert_comment
 from gradegate.github.event import Event, Person, Stage
-from gradegate.github.publish import Posted, Stamp, upsert_comment
-from gradegate.github.pull_request import approval, changed_files, with_pull_request
+from gradegate.github.pull_request import with_pull_request
 from gradegate.http.client import Client
 from gradegate.structs import replace
 from support import contract

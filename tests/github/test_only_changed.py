@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradegate.files.git import ways
-from gradegate.github.pull_request import _pattern
+from gradegate.github.changed_files import _pattern
 from support.each import each, table
 from support.events import pull_request
 from support.fake_github import Token

@@ -16,11 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate import __version__
-from gradegate.github import publish
+from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
+from gradegate.github.comment import SETTLE, Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
 from gradegate.github.event import Event, Person
-from gradegate.github.publish import Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
-from gradegate.github.pull_request import approval
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token
@@ -404,7 +403,7 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
             late.wait(PATIENCE)
 
     def pause(seconds: float) -> None:
-        assert seconds == publish.SETTLE
+        assert seconds == SETTLE
         late.set()
         older.result(PATIENCE)
 

@@ -20,8 +20,8 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish
 from gradegate.github import step_files as workflow
 from gradegate.github.client import connect
+from gradegate.github.comment import Stamp
 from gradegate.github.event import Event
-from gradegate.github.publish import Stamp
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import command, harmless
 from gradegate.results.run_result import Decision

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.security.environment import variables_of, with_files
+from gradegate.security.env_files import variables_of, with_files
 from support.each import table
 
 # What dotenv (npm) gives for each text, too.

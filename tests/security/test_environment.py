@@ -1,6 +1,7 @@
 import pytest
 
-from gradegate.security.environment import STAND_IN, Environment, is_runners, secrets, sounds_secret
+from gradegate.security.environment import STAND_IN, Environment
+from gradegate.security.secrets import is_runners, secrets, sounds_secret
 from support.each import table
 
 VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "sk", "GITHUB_TOKEN": "ghs"}

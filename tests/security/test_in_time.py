@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from gradegate.security.environment import passwords, secrets_in
 from gradegate.security.redaction import redactor
+from gradegate.security.secrets import passwords, secrets_in
 
 pytestmark = pytest.mark.slow
 HIDE = redactor(["sk-canary-4f9A+/z0", "postgres://u:pw-canary-77@h/x", "hunter2"])

@@ -107,7 +107,7 @@ def checked_out(root: Path, github: FakeGitHub, llm: FakeLlm, patch: pytest.Monk
         (root / name).write_text(text)
     (root / "evals" / "prompts" / "current.txt").symlink_to("v1.txt")
     patch.chdir(root)
-    patch.setattr("gradegate.github.publish.SETTLE", 0.0)  # nobody else writes comments
+    patch.setattr("gradegate.github.comment.SETTLE", 0.0)  # nobody else writes comments
     llm.reply = lambda path, body: "fine"
     made = Job(root, github, llm, patch)
     made.git("init", "-q", "-b", "main")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.github.publish import Stamp
+from gradegate.github.comment import Stamp
 from support.cells import differences
 from support.each import table, tables
 from support.fake_github import FakeGitHub, Token

@@ -99,7 +99,7 @@ def complain(text: str) -> None:
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
     from gradegate.reports.format.console import Line, Tone, say
-    from gradegate.security.environment import sealing
+    from gradegate.security.secrets import sealing
 
     hide = sealing(os.environ)
     place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
@@ -125,7 +125,7 @@ def say(text: str) -> None:
 def bare(text: str) -> str:
     """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.security.environment import sealing
+    from gradegate.security.secrets import sealing
 
     return harmless(sealing(os.environ)(worded(text, inputs=False)))
 

@@ -83,7 +83,8 @@ def _read(option: Option, text: str) -> Any:
 def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
     from gradegate.files.git import commit_of
-    from gradegate.security.environment import Environment, with_files
+    from gradegate.security.env_files import with_files
+    from gradegate.security.environment import Environment
 
     given: dict[str, Any] = {}
     mistakes: list[Mistake] = []

@@ -21,7 +21,7 @@ from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.environment import secrets_in
+from gradegate.security.secrets import secrets_in
 from gradegate.structs import Struct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")

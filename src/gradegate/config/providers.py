@@ -15,7 +15,8 @@ from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, TEXT, Environment, Use, is_runners
+from gradegate.security.environment import HEADER, TEXT, Environment, Use
+from gradegate.security.secrets import is_runners
 from gradegate.structs import replace
 from gradegate.templating.template import TemplateError, environment, render_env
 

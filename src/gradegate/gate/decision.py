@@ -7,10 +7,11 @@ from msgspec.structs import asdict
 
 from gradegate.core.numbers import exact, many
 from gradegate.core.policy import Note, Policy, Rule
-from gradegate.gate.calibration import ruled
 from gradegate.gate.case_runs import as_cases, outcome_of, whole
-from gradegate.gate.reasks.ballot import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN, is_contradicted
+from gradegate.gate.grader_drift import ruled
+from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.reasks.needs import Opened, parts_of, units
+from gradegate.gate.reasks.stopping import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, spared
 from gradegate.results.baseline import NEW_FAILURE

@@ -8,12 +8,14 @@ from pathlib import Path
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.git import head_of, repository_of
 from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS, exit_code
+from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
+from gradegate.github.changed_files import Filter
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
-from gradegate.github.pull_request import Filter, approval, with_pull_request
+from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
 from gradegate.reports.delivery.redact import at_door
 from gradegate.reports.format.escape import command, harmless

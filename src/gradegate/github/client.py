@@ -17,6 +17,7 @@ from gradegate.security.redaction import excerpt
 T = TypeVar("T")
 API_VERSION = "2022-11-28"
 PER_PAGE = 100
+READ_RIGHTS = "pull-requests: read` or `write"  # of a token that reads a pull request
 MOST_PAGES = 300
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all

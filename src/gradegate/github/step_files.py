@@ -13,8 +13,8 @@ from gradegate.errors import ConfigError, Terminated
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.reports.format.markdown import fence
 from gradegate.results.run_result import GateOutcome
-from gradegate.security.environment import sealing
 from gradegate.security.redaction import excerpt
+from gradegate.security.secrets import sealing
 from gradegate.structs import Struct
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it

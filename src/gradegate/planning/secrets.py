@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
-from gradegate.security.environment import secrets, written_secrets
+from gradegate.security.secrets import secrets, written_secrets
 from gradegate.structs import Struct
 
 

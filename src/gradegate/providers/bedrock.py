@@ -18,14 +18,8 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
-from gradegate.providers.api.bedrock_converse import (
-    OPTIONS,
-    SECONDS,
-    Converse,
-    Credentials,
-    signed_headers,
-    signed_key,
-)
+from gradegate.providers.api.aws_signing import SECONDS, Credentials, signed_headers, signed_key
+from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
 from gradegate.providers.api.chat_api import JsonObject, members
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
 from gradegate.providers.api.federation import strayed
@@ -36,9 +30,9 @@ from gradegate.providers.api.json_http import (
     need_model,
     one_text,
     own_headers,
-    price,
     refusal,
 )
+from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 

@@ -14,13 +14,13 @@ from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.gemini import OPTIONS, Gemini
 from gradegate.providers.api.json_http import (
     ACCESS,
-    PRICES,
     base_url,
     need_key,
     need_model,
     own_headers,
     rows,
 )
+from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
 

@@ -11,15 +11,9 @@ from typing import Any
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
-from gradegate.providers.api.json_http import (
-    ACCESS,
-    PRICES,
-    need_key,
-    need_model,
-    own_headers,
-    place,
-)
+from gradegate.providers.api.json_http import ACCESS, need_key, need_model, own_headers, place
 from gradegate.providers.api.openai_chat import Completions
+from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
 

@@ -15,7 +15,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members
-from gradegate.providers.api.json_http import is_number
+from gradegate.providers.api.prices import is_number
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import argv, command_digest

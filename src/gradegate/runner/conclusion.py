@@ -12,8 +12,8 @@ from gradegate.core.numbers import many
 from gradegate.core.policy import Note
 from gradegate.core.suite import DerivedSpec
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
-from gradegate.gate.calibration import remarks, report
 from gradegate.gate.case_runs import stated
+from gradegate.gate.grader_drift import remarks, report
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import DerivedMetric, Made, SentinelAsk
 from gradegate.results.baseline import together

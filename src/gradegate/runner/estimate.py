@@ -11,8 +11,8 @@ from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import NO_LIMITS, Limits, Note, Rule
 from gradegate.errors import Origin
 from gradegate.gate.case_runs import of_rule
-from gradegate.gate.reasks.ballot import MOST_ASKS, factor_chances
 from gradegate.gate.reasks.needs import parts_of
+from gradegate.gate.reasks.stopping import MOST_ASKS, factor_chances
 from gradegate.gate.statistics import (
     Chances,
     expected_reasks,

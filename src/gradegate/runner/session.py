@@ -37,8 +37,8 @@ from gradegate.runner.prepare import Choose, Prepared, UnplannableError, prepare
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import Run, Watch
 from gradegate.sandbox import repository_code as programs
-from gradegate.security.environment import sealing
 from gradegate.security.redaction import Hide, unchanged
+from gradegate.security.secrets import sealing
 from gradegate.structs import Struct, replace
 
 T = TypeVar("T")

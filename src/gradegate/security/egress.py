@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from gradegate.security.environment import is_runners, sounds_secret
 from gradegate.security.hosts import (
     Address,
     Host,
@@ -21,6 +20,7 @@ from gradegate.security.hosts import (
     literal,
     refused,
 )
+from gradegate.security.secrets import is_runners, sounds_secret
 from gradegate.structs import replace
 
 METADATA = (

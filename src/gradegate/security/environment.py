@@ -1,41 +1,20 @@
-"""The environment: what the runner says of the run, what files add, what configs may read, and which values are secret."""
+"""The environment: what the runner says of the run, and which variables a config may read."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
 
-from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.redaction import Hide, redactor
+from gradegate.errors import ConfigError, Mistake
+from gradegate.security.secrets import is_runners, sounds_secret
 from gradegate.structs import replace
 
-# What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
-# the repository, and its files steer the job.
-_RUNNERS = re.compile(
-    r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN|GRADEGATE_CACHE_SECRET"
-    r"|GITHUB_(?:ENV|OUTPUT|PATH|STATE|STEP_SUMMARY|EVENT_PATH|WORKSPACE|ACTION_PATH)",
-    re.DOTALL,
-)
 # What any text of a config may show: it is public on the page of the run.
 PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
-# Variables whose values are hidden although no config reads them: a name cannot prove that a value is harmless, but
-# these say that theirs is not.
-_SECRET = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|WEBHOOK|COOKIE|(?:^|_)(?:PAT|AUTH|DSN|PWD|PASS|SAS|JWT|PRIVATE)(?:$|_)"
-    r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
-    re.IGNORECASE,
-)
-_NOT_SECRET = re.compile(
-    r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK",
-    re.DOTALL,
-)
 
 FIELD, HEADER, TEXT = (
     "field",
@@ -52,16 +31,6 @@ FREE = frozenset(
     "merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split()
 )
 STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
-
-
-def is_runners(name: str) -> bool:
-    """Whether a variable is the runner's own."""
-    return _RUNNERS.fullmatch(name) is not None
-
-
-def sounds_secret(name: str) -> bool:
-    """Whether the name of a variable, an option or a header says that its value is a secret."""
-    return _SECRET.search(name) is not None and _NOT_SECRET.fullmatch(name) is None
 
 
 class Use(NamedTuple):
@@ -253,140 +222,3 @@ class Environment:
             for name in sorted(names)
             if not self.is_closed(name)
         }
-
-
-# --- values that are secret ---------------------------------------------------------------------------------------
-
-_ADDRESS = re.compile(
-    r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE
-)
-_USERINFO = re.compile(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@",
-    re.IGNORECASE,
-)
-# The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
-_SECRET_OPTION = re.compile(
-    r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
-    r"|auth|authorization|cookie|jwt|bearer|signature|webhook|pat|pwd)$"
-)
-_OTHER_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
-_WRITTEN = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
-
-
-def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
-    """The variables whose values no report may show: those that sound secret, and those that were read.
-
-    An address without a user, a query and a long path is none: reports say where questions went.
-    With ``:password`` behind its name, a variable's part is the password of the address that it holds.
-    """
-    named = {name: value for name, value in variables.items() if sounds_secret(name)}
-    named |= {
-        name: variables[name]
-        for name in read
-        if name in variables and not _ADDRESS.fullmatch(variables[name])
-    }
-    for name, value in variables.items():
-        named |= {f"{name}:password": password for password in passwords(value)}
-    return {name: value for name, value in named.items() if value.strip()}
-
-
-def sealing(variables: Mapping[str, str]) -> Hide:
-    """Hides them in finished documents, and in whatever else leaves the process."""
-    return redactor(secrets(variables).values(), short=False)
-
-
-def passwords(text: str) -> Iterator[str]:
-    """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
-    if "://" in text and "@" in text:
-        yield from (match[1] for match in _USERINFO.finditer(text))
-
-
-def _names_secret(name: str) -> bool:
-    """Whether the name of an option, a header or a parameter says that its value is a secret."""
-    return _SECRET_OPTION.search(name) is not None and _OTHER_OPTION.fullmatch(name) is None
-
-
-def written_secrets(value: Any, name: str = "") -> Iterator[str]:
-    """The texts in a nested value of a config whose key says that they are secret, and the secrets in addresses."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from written_secrets(item, str(key))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from written_secrets(item, name)
-    elif isinstance(value, str):
-        if _names_secret(name):
-            yield value
-            yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
-        if "://" in value:
-            yield from passwords(value)
-            with suppress(ValueError):
-                query = parse_qsl(urlsplit(value).query)
-                yield from (text for key, text in query if _names_secret(key))
-
-
-def secrets_in(text: str) -> Iterator[str]:
-    """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
-    yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
-    yield from passwords(text)
-
-
-# --- files of variables -------------------------------------------------------------------------------------------
-
-_MOST = 1024 * 1024  # bytes of a file
-
-
-def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
-    """The environment under the variables of the files; a later file wins. Raises ConfigError with every mistake.
-
-    On GitHub no file is read: its variables may be keys and hosts, and the files there are a pull request's.
-    """
-    paths = [path.strip() for text in written for path in text.split(",") if path.strip()]
-    if paths and environ.get("GITHUB_ACTIONS") == "true":
-        cure = "set the variables by `env:` of the workflow's step, from its secrets"
-        raise ConfigError.at(
-            "--env-file is not allowed on GitHub, where a pull request could write the file",
-            None,
-            cure,
-        )
-    merged = dict(environ)
-    mistakes: list[Mistake] = []
-    for path in paths:
-        try:
-            with (cwd / path).open("rb") as file:
-                raw = file.read(_MOST + 1) if (cwd / path).is_file() else None
-            if raw is None or len(raw) > _MOST:
-                raise ConfigError.at(
-                    f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file"
-                )
-            merged |= variables_of(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
-        except OSError as e:
-            mistakes.append(
-                Mistake(
-                    f"--env-file `{path}` cannot be read: {e.strerror}", None, "correct the path"
-                )
-            )
-        except ConfigError as e:
-            mistakes += e.mistakes
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return merged
-
-
-def variables_of(text: str, file: str) -> dict[str, str]:
-    """The variables of a file, read as python-dotenv does. Raises ConfigError with every line that is none."""
-    from dotenv.parser import parse_stream
-
-    variables: dict[str, str] = {}
-    mistakes: list[Mistake] = []
-    for line in parse_stream(StringIO(text)):
-        at = Origin(file, line.original.line)
-        if line.value and line.value.startswith("`"):
-            mistakes.append(Mistake("the value is in backticks", at, "put it in single quotes"))
-        elif line.key and line.value is not None:
-            variables[line.key] = line.value
-        elif line.key or line.error:
-            mistakes.append(Mistake("the line does not set a variable", at, "write NAME=value"))
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return variables

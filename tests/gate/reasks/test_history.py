@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.gate.reasks.ballot import MOST_RUNS, Counted, Prior, Standing, count, cut, ended, factor_chances, mean_share, standing
+from gradegate.gate.reasks.history import MOST_RUNS, Counted, count, cut
+from gradegate.gate.reasks.stopping import Prior, Standing, ended, factor_chances, mean_share, standing
 from gradegate.gate.statistics import Lead
 from gradegate.results.grades import Outcome
 from gradegate.results.history import PastRun

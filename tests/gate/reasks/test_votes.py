@@ -7,18 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.usage import Usage
-from gradegate.gate.reasks.ballot import (
-    DISAGREEMENT,
-    Prior,
-    Standing,
-    concluded,
-    doubts,
-    is_contradicted,
-    noisier,
-    standing,
-    turn,
-    undecided,
-)
+from gradegate.gate.reasks.ballot import concluded, doubts, is_contradicted, noisier, undecided
+from gradegate.gate.reasks.stopping import DISAGREEMENT, Prior, Standing, standing, turn
 from gradegate.gate.statistics import Lead
 from gradegate.results.accounts import ConfirmReport
 from gradegate.results.grades import Asserted, Grade, Outcome, Vote

@@ -10,7 +10,7 @@ from botocore.credentials import Credentials as Botocores
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.providers.api.bedrock_converse import Credentials, signed_key
+from gradegate.providers.api.aws_signing import Credentials, signed_key
 
 REGIONS = ("us-east-1", "eu-central-1", "us-gov-west-1")
 

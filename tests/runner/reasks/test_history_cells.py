@@ -10,7 +10,8 @@ from gradegate.core.conversation import Reply
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
-from gradegate.gate.reasks.ballot import Prior, Standing, count, cut, mean_share, standing
+from gradegate.gate.reasks.history import count, cut
+from gradegate.gate.reasks.stopping import Prior, Standing, mean_share, standing
 from gradegate.gate.statistics import lead
 from gradegate.planning.planner import build_client
 from gradegate.providers.api.provider import Provider

@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.reports.delivery.deliver import check_inputs, check_outputs, places, write
     from gradegate.reports.delivery.report import Links
     from gradegate.results.results_file import reread_file
-    from gradegate.security.environment import Environment, sealing
+    from gradegate.security.environment import Environment
+    from gradegate.security.secrets import sealing
 
     results = Path(args.results)
     decision, links = reread_file(results)

@@ -16,7 +16,8 @@ from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
-from gradegate.security.environment import Environment, is_runners
+from gradegate.security.environment import Environment
+from gradegate.security.secrets import is_runners
 from gradegate.structs import Struct
 from gradegate.templating.template import (
     TemplateError,

@@ -23,7 +23,6 @@ from gradegate.providers.api.content import CALLS, UNTOLD, uniform
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
     ACCESS,
-    PRICES,
     Model,
     base_url,
     need_key,
@@ -34,6 +33,7 @@ from gradegate.providers.api.json_http import (
     vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
+from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.hosts import Vendor

@@ -1,10 +1,8 @@
-"""What providers share that speak JSON over HTTP: sending, the vendor's words in an error, tokens and prices."""
+"""What providers share that speak JSON over HTTP: sending, the vendor's words in an error, usage."""
 
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,10 +10,10 @@ from gradegate.core.conversation import Request
 from gradegate.core.numbers import many
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.documents import table
 from gradegate.http.client import RETRIED, Client, Headers, Waits, send
 from gradegate.http.exchange import Response
 from gradegate.providers.api.chat_api import is_count, members, objects
+from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
 from gradegate.templating import chat_prompt as chat
@@ -37,7 +35,6 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 # Options of providers: where the API is and who asks, and what it costs.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
-PRICES = ("cost", "inputCost", "outputCost")
 
 
 def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
@@ -227,35 +224,6 @@ def labels(rows: Any, host: str) -> dict[str, float]:
             f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED
         )
     return found
-
-
-def is_number(part: Any) -> bool:
-    """Whether a value is a finite number that a float can hold."""
-    return (
-        isinstance(part, int | float)
-        and not isinstance(part, bool)
-        and abs(part) <= sys.float_info.max
-    )
-
-
-@cache
-def price(model: str) -> tuple[float, float] | None:
-    """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
-    known = table("providers.api", "prices.yaml")
-    name = (
-        model
-        if model in known
-        else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
-    )
-    read, wrote = map(float, known[name].split()) if name else (0.0, 0.0)
-    return (read / 1e6, wrote / 1e6) if name else None
-
-
-def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
-    """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
-    both = config.get("cost")
-    read, wrote = config.get("inputCost", both), config.get("outputCost", both)
-    return price(model) if read is None or wrote is None else (float(read), float(wrote))
 
 
 def token_usage(

@@ -17,8 +17,9 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.registry import Registry
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.environment import Environment, Use, is_runners
+from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor
+from gradegate.security.secrets import is_runners
 from gradegate.structs import Struct, replace
 
 

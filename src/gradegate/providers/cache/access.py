@@ -8,7 +8,7 @@ from gradegate.errors import ConfigError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of
 from gradegate.providers.cache.call import DAY, Replies
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
-from gradegate.security.environment import is_runners, sounds_secret
+from gradegate.security.secrets import is_runners, sounds_secret
 
 _LEAST = 8  # characters of a secret; what is shorter stands in texts by chance
 

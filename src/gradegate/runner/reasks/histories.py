@@ -5,7 +5,8 @@ from functools import cache, cached_property
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.policy import Policy, Rule
-from gradegate.gate.reasks.ballot import Counted, Prior, count, cut, mean_share
+from gradegate.gate.reasks.history import Counted, count, cut
+from gradegate.gate.reasks.stopping import Prior, mean_share
 from gradegate.gate.statistics import Lead, lead
 from gradegate.planning.checks.rules import selected
 from gradegate.planning.identity import Ordinals, digest, identity, request

@@ -11,7 +11,8 @@ from gradegate.assertions.grading.conclusion import error
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import as_cases
-from gradegate.gate.reasks.ballot import Prior, Standing, concluded, standing, turn
+from gradegate.gate.reasks.ballot import concluded
+from gradegate.gate.reasks.stopping import Prior, Standing, standing, turn
 from gradegate.gate.regressions import increases, is_old
 from gradegate.gate.statistics import Lead
 from gradegate.http.client import gather

@@ -8,9 +8,10 @@ from gradegate.core.conversation import Transcript
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import stated
-from gradegate.gate.reasks.ballot import Prior, Standing, doubts, undecided
+from gradegate.gate.reasks.ballot import doubts, undecided
 from gradegate.gate.reasks.needs import Opened, Waves
 from gradegate.gate.reasks.needs import Place as Grades
+from gradegate.gate.reasks.stopping import Prior, Standing
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import BaselineReport, ConfirmReport

@@ -12,7 +12,7 @@ from gradegate.assertions.grading.conclusion import error, unjudged
 from gradegate.core.conversation import CONVERSATION, Turn
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import GradegateError
-from gradegate.gate.reasks.ballot import Standing
+from gradegate.gate.reasks.stopping import Standing
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal

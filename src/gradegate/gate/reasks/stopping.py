@@ -1,0 +1,179 @@
+"""When the votes on a grade are enough. Pure.
+
+Without a history, Wald's sequential test over outcomes and models decides. With one, a case that is as before and a broken case are
+two Beta-distributed shares of failing asks. Their Bayes factor is a martingale if the case is as before, so that Ville's inequality
+("Etude critique de la notion de collectif", 1939) bounds wrong failures whenever asking stops.
+"""
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gradegate.gate.statistics import Lead
+from gradegate.results.grades import Outcome
+from gradegate.structs import Struct
+
+CONTRADICTION = "the grader contradicts itself"
+DISAGREEMENT = "the graders disagree"
+DOUBT = "the re-asks cannot tell a broken case from a flaky one"
+RETURN = "the failure comes and goes"
+MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
+
+MOST_ASKS = 20  # of a grade with a history
+
+OVERTURNS = 0.5  # the factor at which a PASS overturns
+_ODDS = 200  # by so many, times the grades that may be asked again, a break must be likelier
+_WEIGHT, _BROKEN = 5.0, 20.0  # votes that the two shares are worth before any vote is seen
+
+
+def mean_share(fails: int, passes: int, noise: float) -> float:
+    """The mean share of failing asks of a case that is as before, by the votes of all used histories together."""
+    return min(0.25, max(noise / 2, fails / (fails + passes) if fails + passes else 0.0))
+
+
+class Prior(Struct, frozen=True):
+    """A used history as the test takes it."""
+
+    fails: int
+    passes: int
+    mean: float  # by ``mean_share``
+    noise: float
+    grades: int  # of the run that may be asked again
+    failed: str = ""  # as ``Counted`` has it, empty where it decides nothing
+    flaky: bool = False
+
+    def factor(self, fails: int, passes: int) -> float:
+        """How much likelier so many votes are if the case is broken than if it is as before; their order is all one."""
+        before, broken = self._beta(broken=False), self._beta(broken=True)
+        votes = [
+            *((number, 0, 0) for number in range(fails)),
+            *((fails, number, 1) for number in range(passes)),
+        ]
+        return math.prod(_chance(broken, *vote) / _chance(before, *vote) for vote in votes)
+
+    def failing(self, fails: int, passes: int, *, broken: bool) -> float:
+        """The chance that the ask after so many votes fails."""
+        return _chance(self._beta(broken=broken), fails, passes, 0)
+
+    def _beta(self, *, broken: bool) -> tuple[float, float]:
+        if broken:
+            return _BROKEN * (1 - self.noise / 2), _BROKEN * self.noise / 2
+        return _WEIGHT * self.mean + self.fails, _WEIGHT * (1 - self.mean) + self.passes
+
+
+def _chance(beta: tuple[float, float], fails: int, passes: int, side: int) -> float:
+    """Of a FAIL (side 0) or a PASS (1) after so many of both."""
+    return (beta[side] + (fails, passes)[side]) / (sum(beta) + fails + passes)
+
+
+class Chances(NamedTuple):
+    """How a grade with a history ends, and after how many asks on average."""
+
+    passes: float = 0.0
+    fails: float = 0.0
+    errors: float = 0.0
+    asks: float = 0.0
+
+
+def factor_chances(prior: Prior, *, broken: bool) -> Chances:
+    """Those of a case that is as before, or broken: the walk over votes, summed exactly."""
+    first = prior.failing(0, 0, broken=broken)
+    ends = {"pass": 1 - first, "fail": 0.0, "error": 0.0}
+    asks, at = 1 - first, {(1, 0): first}
+    for number in range(1, MOST_ASKS + 1):
+        following: dict[tuple[int, int], float] = {}
+        for (fails, passes), chance in at.items():
+            if (end := ended(prior, fails, passes)) or number == MOST_ASKS:
+                ends[end or "error"] += chance
+                asks += number * chance
+                continue
+            fail = chance * prior.failing(fails, passes, broken=broken)
+            following[fails + 1, passes] = following.get((fails + 1, passes), 0.0) + fail
+            following[fails, passes + 1] = following.get((fails, passes + 1), 0.0) + chance - fail
+        at = following
+    return Chances(ends["pass"], ends["fail"], ends["error"], asks)
+
+
+def ended(prior: Prior, fails: int, passes: int) -> str:
+    """How so many votes end asking, "pass" or "fail"; empty where they do not."""
+    factor = prior.factor(fails, passes)
+    return (
+        "fail"
+        if factor >= _ODDS * prior.grades
+        else "pass"
+        if factor <= OVERTURNS and passes
+        else ""
+    )
+
+
+class Standing(enum.Enum):
+    """Where a grade stands after some asks."""
+
+    OPEN = "open"  # to be asked again
+    PASS = "pass"
+    FAIL = "fail"  # confirmed
+    CONTRADICTORY = "contradictory"  # neither side leads after the most asks
+    DISPUTED = "disputed"  # one grader always fails it, another one always passes it
+    UNASKABLE = "unaskable"  # too many asks gave no verdict
+    RETURNING = "returning"  # confirmed, and it was there before and went without a change
+
+
+def turn(number: int, opinions: int) -> int:
+    """Who grades the ``number``-th ask, from 0: 0 is the first grader, and the others are second opinions, by their number."""
+    return (
+        (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
+    )
+
+
+def standing(
+    outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None
+) -> Standing:
+    """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks; with a ``prior`` by those of earlier runs.
+
+    A first ERROR stays one. With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of
+    two graders that are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged
+    by the same rule: let FAIL stand for the side that has to lead by more.
+    """
+    fails, passes, errors = (
+        outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR)
+    )
+    if prior is not None:
+        end = ended(prior, fails, passes) if fails else "pass" * bool(passes)
+        if end:
+            return (
+                Standing.PASS
+                if end == "pass"
+                else Standing.RETURNING
+                if prior.failed
+                else Standing.FAIL
+            )
+    elif len(sure_votes(outcomes, lead, opinions)) > 1:
+        return Standing.DISPUTED
+    elif fails - passes >= lead.votes:
+        return Standing.FAIL
+    elif passes > fails and any(
+        it is Outcome.PASS and not turn(n, opinions) for n, it in enumerate(outcomes)
+    ):
+        return Standing.PASS
+    if errors > MOST_ERRORS or errors == len(outcomes):
+        return Standing.UNASKABLE
+    return (
+        Standing.CONTRADICTORY
+        if len(outcomes) >= (MOST_ASKS if prior else 3 * lead.votes)
+        else Standing.OPEN
+    )
+
+
+def sure_votes(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcome, list[int]]:
+    """The numbers of the asks of a grader that always says PASS, and of one that always says FAIL, often enough."""
+    sure: dict[Outcome, list[int]] = {}
+    for grader in range(opinions + 1):
+        asks = [
+            n
+            for n, it in enumerate(outcomes)
+            if turn(n, opinions) == grader and it is not Outcome.ERROR
+        ]
+        if len(asks) >= lead.sure and len({outcomes[n] for n in asks}) == 1:
+            sure.setdefault(outcomes[asks[0]], asks)
+    return sure

@@ -1,0 +1,266 @@
+"""The one comment of a key on a pull request: found by its marker and its author, updated in place.
+
+Its first line names its owner and its run, so that an older run does not overwrite a newer one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import partial
+from urllib.parse import quote
+
+from pydantic import BaseModel, ValidationError
+
+from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
+from gradegate.github.event import Event
+from gradegate.http.exchange import Response
+from gradegate.structs import Struct
+
+ROUNDS = 4  # of writing a comment that an older run writes over
+SETTLE = (
+    2.0  # seconds: longer than another job takes from looking at a comment to having written it
+)
+LONGEST_KEY = 200  # characters
+_LINE = re.compile(r"<!-- gradegate:(?P<name>\S*)(?P<about>(?: [a-z]+=[0-9a-f]+)*) -->")
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_HEX = re.compile(r"[0-9a-f]{1,64}")
+
+
+class Stamp(Struct, frozen=True):
+    """Which job writes a comment: its key, its run and the attempt (0: not known), its commit, and what it found.
+
+    ``findings`` are hexadecimal digits, equal where outcome and failing cases are.
+    """
+
+    key: str = ""
+    run: int = 0
+    attempt: int = 0
+    commit: str = ""
+    findings: str = ""
+
+    @property
+    def marker(self) -> str:
+        """How the comments of one key begin; a key cannot break out of it, nor take the room of the report."""
+        return f"<!-- gradegate:{_named(self.key)}"
+
+    @property
+    def line(self) -> str:
+        """The first line of a comment."""
+        about = {
+            "run": self.run,
+            "attempt": self.attempt,
+            "commit": self.commit,
+            "findings": self.findings,
+        }
+        return " ".join(
+            [self.marker, *(f"{name}={value}" for name, value in about.items() if value), "-->"]
+        )
+
+    def older(self, other: Stamp) -> bool:
+        """Whether this is of an older run than the other: one with a lower id, or an earlier attempt of the same run.
+
+        GitHub counts the ids of runs up in a repository, for all workflows together. Who starts an old run again asks
+        again for its old commit, so that its attempts stay as old as it is. What does not say its run is older than
+        what does, and two jobs of one attempt are of one age.
+        """
+        return (self.run, self.attempt) < (other.run, other.attempt)
+
+
+def read_stamp(text: str, key: str) -> Stamp | None:
+    """The stamp of a comment, None for one that is not of this key. What it cannot be is left out."""
+    found = _LINE.fullmatch(text.partition("\n")[0].strip())
+    if found is None or found["name"] != _named(key):
+        return None
+    about = dict(part.split("=", 1) for part in found["about"].split())
+    run, attempt = (_number(about.get(name, "")) for name in ("run", "attempt"))
+    return Stamp(key, run, attempt, about.get("commit", ""), about.get("findings", ""))
+
+
+def stamp(key: str, environ: Mapping[str, str], commit: str, findings: str) -> Stamp:
+    """The stamp of this run, as the runner names it."""
+    run, attempt = (
+        _number(environ.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT")
+    )
+    return Stamp(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings)
+
+
+def _number(text: str) -> int:
+    return int(text) if _NUMBER.fullmatch(text) else 0
+
+
+def _named(key: str) -> str:
+    name = quote(key, safe="", errors="replace").replace(
+        "-", "%2D"
+    )  # no "-->" and no "--" in an HTML comment
+    return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
+
+
+class Posted(Struct, frozen=True):
+    """The comment is on the pull request."""
+
+    url: str
+
+
+class Left(Struct, frozen=True):
+    """The comment stays as it is; ``why`` says so in a sentence."""
+
+    url: str
+    why: str
+
+
+class Refused(Struct, frozen=True):
+    """The comment could not be written; ``reason`` says why and what to do."""
+
+    reason: str
+
+
+def upsert_comment(
+    github: GitHub,
+    event: Event,
+    body: str,
+    stamp: Stamp,
+    *,
+    create: bool = True,
+    only_changed: bool = False,
+) -> Posted | Left | Refused | None:
+    """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
+
+    A comment of a newer run is left as it is; with ``only_changed`` also one where nothing changed that it was about.
+    """
+    try:
+        # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
+        return patiently(
+            github, lambda: _Thread(github, event, stamp, create, only_changed).upsert(body)
+        )
+    except Never as e:
+        return Refused(str(e))
+
+
+class _User(BaseModel):
+    login: str
+    type: str
+
+
+class _Comment(BaseModel):
+    id: int
+    html_url: str
+    body: str | None = None
+    user: _User | None = None
+
+
+class _Thread(Struct, frozen=True):
+    """The comments of one pull request."""
+
+    github: GitHub
+    event: Event
+    stamp: Stamp
+    create: bool
+    only_changed: bool
+
+    def upsert(self, body: str) -> Posted | Left | None:
+        """Raises Later and Never."""
+        text = f"{self.stamp.line}\n{body}".encode(
+            "utf-8", "replace"
+        ).decode()  # GitHub takes no lone surrogate
+        me = whoami(self.github, self.event)
+        if mine := self._mine(me):
+            return self._settle(mine, text)
+        if not self.create:
+            return None
+        created = self._read(self.github.send("POST", self._comments, {"body": text}), 201)
+        mine = sorted(
+            {comment.id: comment for comment in (*self._mine(me), created)}.values(),
+            key=lambda it: it.id,
+        )
+        if mine[0].id == created.id:
+            self._clear(mine[1:])
+            return Posted(created.html_url)
+        # Another job of ours was faster: the oldest comment stays.
+        return self._settle(mine, text)
+
+    def _settle(self, mine: list[_Comment], text: str) -> Posted | Left:
+        """Write our text into the oldest comment, unless a newer run has; the others go (or, if they must, stay behind).
+
+        GitHub writes whatever it is told, without a look at what was there before. So the comment is looked at right
+        before it is written, and again a little later: an older run that looked before we wrote has written by then.
+        """
+        first, *others = mine
+        self._clear(others)
+        posted: Posted | None = None
+        for _ in range(ROUNDS):
+            current = self._read(self.github.send("GET", self._address(first)))
+            there = self._stamp(current)
+            if self.stamp.older(there):
+                return Left(
+                    current.html_url,
+                    f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it",
+                )
+            if posted and not there.older(self.stamp):
+                return posted
+            same = self.only_changed and there.findings == self.stamp.findings != ""
+            if same:  # what is read stays as it is, and an older run will know all the same that it is late
+                text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
+            posted = Posted(
+                self._read(
+                    self.github.send("PATCH", self._address(current), {"body": text})
+                ).html_url
+            )
+            if same:
+                return Left(
+                    current.html_url, f"outcome and failing cases are those of run {there.run}"
+                )
+            if self.github.patience:  # without, the job has seconds left
+                self.github.pause(SETTLE)
+        return posted or Posted(first.html_url)
+
+    def _clear(self, comments: list[_Comment]) -> None:
+        """Delete what jobs left behind that were at it together; what a newer run has just written, it clears itself."""
+        for comment in comments:
+            if not self.stamp.older(self._stamp(comment)):
+                self.github.send("DELETE", self._address(comment))
+
+    def _stamp(self, comment: _Comment) -> Stamp:
+        return read_stamp(comment.body or "", self.stamp.key) or Stamp(self.stamp.key)
+
+    def _mine(self, me: tuple[str, str]) -> list[_Comment]:
+        """Our comments with the marker, oldest first. Anybody can write the marker, so the author counts as well."""
+        mine: list[_Comment] = []
+        what, refused = (
+            f"the list of comments of pull request {self.event.number}",
+            partial(refusal, event=self.event),
+        )
+        for item in self.github.pages(self._comments, what, "a list of comments", refused):
+            try:
+                comment = _Comment.model_validate(item)
+            except ValidationError:
+                continue  # somebody else's oddity must not stop our report
+            user = comment.user
+            if (
+                user
+                and (user.login.lower(), user.type) == (me[0].lower(), me[1])
+                and read_stamp(comment.body or "", self.stamp.key)
+            ):
+                mine.append(comment)
+        return sorted(mine, key=lambda comment: comment.id)
+
+    def _read(self, answer: Response, status: int = 200) -> _Comment:
+        """The comment that GitHub shows or has written. Raises Later where it was deleted since we looked, and Never."""
+        if answer.status == 404 and status == 200:  # or the token may not write
+            raise Later(refusal(answer, self.event), exact=0.0)
+        if answer.status != status:
+            raise Never(refusal(answer, self.event))
+        try:
+            return _Comment.model_validate(as_json(answer))
+        except ValidationError as e:
+            raise Never(f"{answer.host} answered something that is not a comment") from e
+
+    @property
+    def _comments(self) -> str:
+        return (
+            f"{self.github.api}/repos/{self.event.repository}/issues/{self.event.number}/comments"
+        )
+
+    def _address(self, comment: _Comment) -> str:
+        return f"{self.github.api}/repos/{self.event.repository}/issues/comments/{comment.id}"
