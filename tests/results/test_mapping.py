@@ -3,7 +3,8 @@
 import json
 
 from gradegate.errors import Origin
-from gradegate.results.mapping import encodable, finite, plain, written
+from gradegate.files.documents import encodable
+from gradegate.results.mapping import finite, plain, written
 from support.each import each
 
 

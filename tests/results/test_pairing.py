@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from gradegate.cli import main as cli
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
-from gradegate.planning.base_checkout import stored
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
@@ -19,6 +18,7 @@ from gradegate.results.baseline import Baseline, age, beside, pair, remarks, rep
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
+from gradegate.runner.comparison import stored
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table

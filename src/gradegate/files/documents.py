@@ -388,3 +388,8 @@ class _Resolver:
 
     def _say(self, what: str, at: Map, cure: str) -> None:
         self.mistakes.append(Mistake(what, Origin(self._file, at.line), cure))
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates written out, so that it is valid UTF-8; everything else stays."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

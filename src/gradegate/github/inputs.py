@@ -22,11 +22,10 @@ from gradegate.core.settings import (
     Settings,
 )
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.documents import table
+from gradegate.files.documents import encodable, table
 from gradegate.github.artifact import FILES
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
-from gradegate.results.mapping import encodable
 from gradegate.structs import Struct, replace
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}

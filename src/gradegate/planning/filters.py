@@ -5,10 +5,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradegate.config.overrides import match_pattern, note_on_left_out
-from gradegate.core.policy import Note
-from gradegate.core.settings import Settings
+from gradegate.core.numbers import many
+from gradegate.core.policy import Note, Rule
+from gradegate.core.settings import Again, Settings
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Origin
+from gradegate.planning.identity import identity
+from gradegate.planning.plan import Plan
+from gradegate.structs import replace
 from gradegate.templating.template import show
 
 
@@ -68,3 +72,63 @@ def _has(case: Case, key: str, part: str) -> bool:
     value: Any = case.metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
     return any(part in show(it) for it in values)
+
+
+def select_again(plan: Plan, again: Again) -> Plan:
+    """The part of a plan that did not pass in an earlier run: its cases whole, with the talks that they are part of.
+
+    The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
+    """
+    keys = [{identity(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
+    found = [
+        job
+        for job, own in zip(plan.jobs, keys, strict=True)
+        if not job.of_base and own & again.keys
+    ]
+    if not found:
+        raise ConfigError.at(
+            "the configs have none of its failures any more",
+            Origin(again.file.name),
+            "run all of it: gradegate run",
+        )
+    cases, talks = (
+        {(job.suite, job.number) for job in found},
+        {job.talk for job in found if job.talk},
+    )
+    kept = [
+        (job, own)
+        for job, own in zip(plan.jobs, keys, strict=True)
+        if (job.suite, job.number) in cases or job.talk in talks
+    ]
+    asked = frozenset[bytes]().union(*(own for _, own in kept))
+    asks = many(sum(job.repeats for job, _ in kept), "answer")
+    only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
+    gone = len(again.keys - asked)
+    lost = (
+        [
+            Note(
+                f"{many(gone, 'failure')} of {again.file.name} no longer in the configs, and not asked again"
+            )
+        ]
+        if gone
+        else []
+    )
+    suites = dict.fromkeys(job.suite for job, _ in kept)
+    return replace(
+        plan,
+        jobs=tuple(job for job, _ in kept),
+        policies=tuple(
+            replace(
+                policy,
+                rules=(Rule("every case passes", every_case=True, suite=suite, runs=policy.runs),),
+            )
+            for policy in plan.policies
+            if (suite := policy.rules[0].suite) in suites
+        ),
+        notes=(Note(only), *plan.notes, *lost),
+        baseline=plan.baseline
+        and replace(
+            plan.baseline, answers=tuple(row for row in plan.baseline.answers if row.key in asked)
+        ),
+        only=only,
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.core.options import MOST_RUNS
-from gradegate.core.policy import CaseRuns, Note, Policy, Runs
+from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, DerivedSpec
 from gradegate.errors import ConfigError, Mistake
@@ -186,3 +186,19 @@ def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
         yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")
     else:
         yield from replace(runs, of=of).unmeetable()
+
+
+def selected(rule: Rule, job: Job) -> Iterator[Binding]:
+    """The assertions of a job that a rule looks at."""
+    return (
+        it
+        for it in job.assertions
+        if rule.selects(it.asserted, job.target.name, job.case.description)
+    )
+
+
+def grading_models(job: Job) -> Iterator[Provider]:
+    """The models that may grade the answers of a job."""
+    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        yield from bound.models.values()
+        yield from bound.again.opinions

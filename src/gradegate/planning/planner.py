@@ -20,16 +20,15 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
 from gradegate.planning import filters, recall
-from gradegate.planning.binding import model_choice as models
 from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options, check_share
-from gradegate.planning.binding.model_choice import grading_models, prices
 from gradegate.planning.binding.models import Binder
+from gradegate.planning.checks import assertions, derived_metrics, models, scripts
 from gradegate.planning.checks import rules as checks
-from gradegate.planning.checks import scripts
+from gradegate.planning.checks.models import prices
 from gradegate.planning.checks.variables import Names
 from gradegate.planning.identity import definition, named
 from gradegate.planning.pairs import Pairs, Target
-from gradegate.planning.plan import Job, Plan, held
+from gradegate.planning.plan import Job, Plan, grading_models, held
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Prompts, Variables
 from gradegate.providers.api.provider import Provider
@@ -109,9 +108,9 @@ class Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
-        self.mistakes += checks.derived(self.suite, jobs)
+        self.mistakes += derived_metrics.derived(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
-            self.mistakes += checks.comparisons(jobs)
+            self.mistakes += assertions.comparisons(jobs)
             self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
             self.mistakes += models.graders(self.suite)
@@ -124,8 +123,8 @@ class Planner:
                 )
             )
         self.notes += (
-            *checks.toothless(self.suite, jobs),
-            *checks.warnings(jobs, cases),
+            *assertions.toothless(self.suite, jobs),
+            *assertions.warnings(jobs, cases),
             *self.names.notes(),
         )
         return jobs

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
+from gradegate.files.documents import encodable
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.mapping import encodable, finite, plain
+from gradegate.results.mapping import finite, plain
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
+from gradegate.files.documents import encodable
 from gradegate.results.grades import Outcome
 from gradegate.structs import names
 
@@ -66,11 +67,6 @@ def plain(value: Any, depth: int = 40) -> Any:
 def finite(number: float | None) -> float | None:
     """The number, or None for what JSON cannot write."""
     return number if number is not None and math.isfinite(number) else None
-
-
-def encodable(text: str) -> str:
-    """The text with lone surrogates written out, so that it is valid UTF-8; everything else stays."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class At(Struct, frozen=True):

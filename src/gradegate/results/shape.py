@@ -13,11 +13,12 @@ from gradegate.core.conversation import Image, Turn
 from gradegate.core.policy import Note, Select
 from gradegate.core.usage import NO_READINGS, Readings, Usage
 from gradegate.errors import Origin
+from gradegate.files.documents import encodable
 from gradegate.results import accounts as account
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.results.grades import Grade
 from gradegate.results.history import HistoryReport
-from gradegate.results.mapping import SELF, At, Part, encodable, finite, keys_of, line, plain, value
+from gradegate.results.mapping import SELF, At, Part, finite, keys_of, line, plain, value
 from gradegate.results.rows import Row, runs_of
 from gradegate.results.run_result import RuleResult
 from gradegate.structs import names

@@ -1,25 +1,135 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
-from gradegate.config.load import Located
-from gradegate.core.policy import Note
-from gradegate.core.settings import Settings
-from gradegate.errors import ConfigError
-from gradegate.files.git import head_of
+from gradegate.config.load import Located, written_in
+from gradegate.core.policy import Note, Policy
+from gradegate.core.settings import AUTO, Settings
+from gradegate.errors import ConfigError, Mistake
+from gradegate.files.git import head_of, repository_of
 from gradegate.files.plain_files import UnusableError
 from gradegate.gate.changes.comparison import blocks, compare
 from gradegate.http.client import Client
-from gradegate.planning.base_checkout import Base, place_of, plan_base, root_of, stored, with_base
+from gradegate.planning.base_checkout import (
+    NONE,
+    root_of,
+    settings_of_base,
+    suites_of_base,
+    top_of,
+    with_base,
+)
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Plan
-from gradegate.planning.snapshot import snapshots
+from gradegate.planning.planner import build_client, plan
+from gradegate.planning.secrets import secrets_of
+from gradegate.planning.snapshot import GateSnapshot, snapshots
 from gradegate.results.baseline import Baseline, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History, Records
 from gradegate.sandbox.evaluate import begin
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
+
+
+class Base(Struct, frozen=True):
+    """What the base checks. ``problems`` say what of it could not be found, read or planned."""
+
+    suites: tuple[GateSnapshot, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    problems: tuple[Mistake, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+def plan_base(settings: Settings) -> Base:
+    """The base in the folder that the settings name, planned with the same settings. Raises ConfigError where there is none."""
+    # A slip of the workflow, which no pull request made; all mistakes of the base are `problems`.
+    if not (settings.cwd / settings.base).is_dir():
+        raise ConfigError.at(
+            f"the base `{settings.base}` is not a folder",
+            None,
+            "correct the path, and check out the base commit there",
+        )
+    problems: list[Mistake] = []
+    try:
+        there = settings_of_base(settings)
+    except ConfigError as e:
+        return Base(problems=e.mistakes)
+    suites = suites_of_base(there, problems)
+    policies = tuple(located.suite.policy for located in suites)
+    secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
+    planned: list[GateSnapshot] = []
+    if suites:
+        try:
+            made = plan(suites, there, build_client(there, suites))
+            # The answers are read here, so that nothing of the plan stays in memory.
+            planned = [
+                replace(suite, answers=tuple(suite.answers)) for suite in snapshots(made, suites)
+            ]
+        except ConfigError as e:
+            problems += e.mistakes
+    return Base(tuple(planned), policies, tuple(problems), secrets)
+
+
+def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[Note]:
+    """The results that the settings name, or why there are none, where a rule looks at them. Raises ConfigError as ``place_of``."""
+    if not settings.baseline:
+        return (
+            [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
+        )
+    from gradegate.results.results_file import (
+        read_baseline,
+    )  # its shapes take as long to define as a small plan to make
+
+    try:
+        return read_baseline(place_of(settings, settings.baseline, "baseline"))
+    except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
+        return [
+            Note(
+                f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}"
+            )
+        ]
+
+
+def place_of(settings: Settings, name: str, what: str) -> Path:
+    """Where a file is read: what lies in the repository is the pull request's, and read from the base in its place.
+
+    Raises ConfigError where there is no base, and RuntimeError for links that lead in a circle.
+    """
+    if what in settings.auto:  # the Action has put it where nobody else writes
+        return Path(name)
+    if name == AUTO:
+        raise ConfigError.at(
+            f"`{what}: auto` is for the Action, which finds the file", None, "name a file"
+        )
+    written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
+    places = (written, written.resolve())
+    root = root_of(settings) if settings.base else None
+    if root and places[1].is_relative_to(root):
+        return places[1]
+    # On GitHub a workspace is a repository, even where its git files are gone.
+    workspace = settings.environment.workspace
+    bare = Path(workspace).resolve() if workspace and not repository_of(settings.cwd) else None
+    inside = next(
+        (it for it in places if repository_of(it.parent) or (bare and it.is_relative_to(bare))),
+        None,
+    )
+    if inside is None:
+        return places[1]
+    if root is None and not places[1].exists():
+        raise ConfigError.at(
+            f"the file of <--{what}> `{name}` does not exist", None, "correct the path"
+        )
+    if root is None:
+        cure = "move it out of the repository, or give <--base>, a checkout of the base commit: the file is then read from there"
+        raise ConfigError.at(f"the pull request could have written the {what} `{name}`", None, cure)
+    top = top_of(settings)
+    tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
+    found = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
+    if not found.is_relative_to(root):
+        raise ConfigError.at(f"the {what} `{name}` leads out of the base", None, "keep it inside")
+    return found
 
 
 def read_base(settings: Settings) -> Base | None:

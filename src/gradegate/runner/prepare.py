@@ -17,10 +17,10 @@ from gradegate.providers.cache.access import check_secret
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
-from gradegate.runner.calibration.labels import sentinel_mistakes as mistakes
-from gradegate.runner.calibration.labels import with_sentinels
+from gradegate.runner.calibration.drift import sentinel_mistakes as mistakes
+from gradegate.runner.calibration.drift import with_sentinels
 from gradegate.runner.comparison import changes_of, read_base, with_baseline, with_history
-from gradegate.runner.estimate import with_powers
+from gradegate.runner.power import with_powers
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor

@@ -22,7 +22,7 @@ from gradegate.runner import rows
 from gradegate.runner.conclusion import Account, Gathered
 from gradegate.runner.estimate import answer_calls, grader_calls, target_calls
 from gradegate.runner.grading import Answered, Occasions, compared, grades_of, guarded
-from gradegate.runner.reasks.histories import Askable
+from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.rounds import Asked, Place, Portions, Rounds
 from gradegate.sandbox import repository_code as programs
 from gradegate.structs import replace

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.files.documents import encodable
 from gradegate.reports.format.escape import clip, one_line, outline, shown, spread, visible
 from gradegate.reports.view.case import Piece, difference
-from gradegate.results.mapping import encodable, finite, plain
+from gradegate.results.mapping import finite, plain
 from support.each import each, table
 
 VALUES = st.recursive(

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.settings import Settings
+from gradegate.planning.groups import groups, owners
 from gradegate.runner.answers import chains
 from gradegate.runner.prepare import prepare
-from gradegate.runner.rounds import groups, owners
 from gradegate.structs import replace
 from support.each import each
 

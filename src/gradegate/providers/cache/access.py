@@ -6,7 +6,7 @@ from pathlib import Path
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of
-from gradegate.providers.cache.call import DAY, Replies
+from gradegate.providers.cache.reply_cache import DAY, Replies
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.security.secrets import is_runners, sounds_secret
 

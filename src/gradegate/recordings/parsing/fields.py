@@ -14,11 +14,10 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.documents import to_json
+from gradegate.files.documents import encodable, to_json
 from gradegate.providers.api.content import CALLS, names, uniform
 from gradegate.recordings.parsing.recorded_answer import Answer, File
 from gradegate.registry import suggest
-from gradegate.results.mapping import encodable
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 from gradegate.templating import chat_prompt as chat

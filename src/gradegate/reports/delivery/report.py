@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote
 
+from gradegate.files.documents import encodable
 from gradegate.registry import Registry
-from gradegate.results.mapping import encodable
 from gradegate.results.run_result import Decision
 from gradegate.structs import Struct
 

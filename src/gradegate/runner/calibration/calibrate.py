@@ -33,7 +33,8 @@ from gradegate.reports.format.escape import OLD, clip, harmless, one_line, visib
 from gradegate.reports.view.wording import called, name, no_model, place
 from gradegate.results.grades import Outcome
 from gradegate.results.mapping import plain
-from gradegate.runner.calibration import labels
+from gradegate.runner.calibration import drift, labels
+from gradegate.runner.calibration.drift import LEAST, MOST
 from gradegate.runner.calibration.labels import Selected
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged
@@ -300,8 +301,8 @@ def calibrate(
         any("text" in bound.models for bound in job.assertions[0].bounds)
         for job in plan.jobs[: len(selected)]
     ]
-    if kept and sum(asked) < labels.LEAST:
-        what = f"a model grades {many(sum(asked), 'labelled output')}, and sentinels are {labels.LEAST} to {labels.MOST}"
+    if kept and sum(asked) < LEAST:
+        what = f"a model grades {many(sum(asked), 'labelled output')}, and sentinels are {LEAST} to {MOST}"
         raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)
@@ -314,7 +315,7 @@ def calibrate(
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(as_json, found))
     if kept and found.overall.agreement.count:
-        documents[kept] = partial(labels.sentinel_file, found, selected)
+        documents[kept] = partial(drift.sentinel_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
     return found, map(prepared.seal, console(found).parts), failures
 

@@ -17,8 +17,10 @@ from gradegate.reports.view.wording import name
 from gradegate.results.accounts import BaselineReport, ConfirmReport
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, chief, members
-from gradegate.runner.reasks.histories import Askable, Histories, mode_of
-from gradegate.runner.reasks.reask import OLD_LEAD, Asking, Beside, Regrading, Remembering, Stopped
+from gradegate.runner.reasks.base_regrade import OLD_LEAD, Beside, Regrading, Remembering
+from gradegate.runner.reasks.eligible import Askable, mode_of
+from gradegate.runner.reasks.histories import Histories
+from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job
 from gradegate.runner.rows import concluded, with_grades
 from gradegate.structs import Struct, replace

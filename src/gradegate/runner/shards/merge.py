@@ -18,14 +18,15 @@ from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.gate.reasks.needs import LEAST, MOST_TO_END
 from gradegate.gate.statistics import tail
+from gradegate.planning.groups import owners
 from gradegate.planning.identity import plan_digest
 from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
 from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account, Gathered
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.reasks.histories import Askable
-from gradegate.runner.rounds import Asked, Place, Portions, Rounds, by_job, owners
+from gradegate.runner.reasks.eligible import Askable
+from gradegate.runner.rounds import Asked, Place, Portions, Rounds, by_job
 from gradegate.runner.rows import missing_row
 from gradegate.runner.shards.part_file import FORMAT, PART, Damaged, Header, Part, name_in, parts_in
 from gradegate.runner.shards.records import AccountRow, AnswerRow, AsksRow, Book

@@ -24,7 +24,8 @@ from gradegate.results.rows import Row
 from gradegate.results.shape import CaseLine, GradeLine, TurnLine
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.reasks.reask import Asking, Regrading
+from gradegate.runner.reasks.base_regrade import Regrading
+from gradegate.runner.reasks.reask import Asking
 from gradegate.runner.rounds import Asked, Place
 from gradegate.runner.shards.part_file import Damaged, Index, Line
 from gradegate.security.redaction import Hide

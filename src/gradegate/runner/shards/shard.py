@@ -9,6 +9,7 @@ from gradegate.core.options import whole_number
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
+from gradegate.planning.groups import owners
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import one_line
@@ -16,8 +17,7 @@ from gradegate.results.grades import Outcome
 from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.reasks.histories import Askable
-from gradegate.runner.rounds import owners
+from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.run import Run, Watch
 from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.merge import MOST, header, merged, open_rows

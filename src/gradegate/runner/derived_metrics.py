@@ -1,0 +1,73 @@
+"""Computes derived metrics from the scores of all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gradegate.core.suite import DerivedSpec
+from gradegate.results.accounts import DerivedMetric
+from gradegate.results.case_outcome import is_known, named_scores, tells_scores
+from gradegate.results.rows import Row
+from gradegate.templating.formulas import CONSTANTS, COUNT, Working, working
+from gradegate.templating.script import ScriptError
+
+
+def derived(
+    specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]
+) -> Iterator[DerivedMetric]:
+    """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.
+
+    Each sees those before it; what one cannot be over is left out for all of them.
+    """
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows if specs else ():
+        if row.suite in specs:
+            groups.setdefault((row.suite, row.provider, row.prompt_label), []).append(row)
+    for (suite, provider, label), group in groups.items():
+        ways = {spec.name: working(spec.value) for spec in specs[suite]}
+        known = _known(group, ways)
+        # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
+        sums: dict[str, float] = {}
+        for name, score, weight in (named for row in known for named in named_scores(row.grades)):
+            sums[name] = sums.get(name, 0.0) + score * (
+                weight or 1.0
+            )  # weight 0: it is there to be counted, and not to decide
+        sums[COUNT] = len(known)
+        step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
+        for name, way in ways.items():
+            value, why = None, "" if known else "no answer has a grade for it"
+            try:
+                value = way.value(sums, step) if known else None
+            except ScriptError as e:
+                why = str(e)
+            yield DerivedMetric(
+                name, suite, provider, label, value, why, len(known), len(group) - len(known)
+            )
+            sums.pop(name, None)
+            sums |= {} if value is None else {name: value}
+
+
+def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
+    """The answers whose grades are known, as far as any of the metrics reads them."""
+    reads, above = (
+        set[str](),
+        {COUNT},
+    )  # the names that answers have to give: all but those of metrics further up
+    for name, way in ways.items():
+        reads |= (way.names or frozenset()) - above
+        above.add(name)
+    reads_any = any(way.names is None for way in ways.values())
+    metrics = {grade.metric for row in rows for grade in row.grades}
+    told = reads_any or bool(
+        reads - metrics - CONSTANTS.keys()
+    )  # some names are told by code alone
+
+    def lacks(row: Row) -> bool:
+        unknown = [grade for grade in row.grades if not is_known(grade)]
+        return any(
+            (grade.metric and (reads_any or grade.metric in reads))
+            or (told and tells_scores(grade))
+            for grade in unknown
+        )
+
+    return [row for row in rows if not row.error and not lacks(row)]
