@@ -21,7 +21,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "core": 10_000,
     "files": 13_500,
     "gate": 23_000,
-    "github": 14_500,
+    "github": 13_500,
     "http": 7_500,
     "planning": 32_000,
     "providers": 44_000,
@@ -30,7 +30,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "results": 12_500,
     "runner": 42_000,
     "sandbox": 10_500,
-    "security": 7_500,
+    "security": 8_500,
     "templating": 22_000,
     "root": 2_500,
 }

@@ -19,9 +19,9 @@ from gradegate.github.artifact import _Source
 from gradegate.github.changed_files import changed_files
 from gradegate.github.client import GitHub, connect
 from gradegate.github.comment import Posted, Stamp, upsert_comment
-from gradegate.github.event import Event, Person, Stage
 from gradegate.github.pull_request import with_pull_request
 from gradegate.http.client import Client
+from gradegate.security.event import Event, Person, Stage
 from gradegate.structs import replace
 from support import contract
 from support.each import each

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.github.event import Event, Person, Stage, read_event
+from gradegate.security.event import Event, Person, Stage, read_event
 from support import contract
 from support.each import each
 from support.events import MERGE, examples

@@ -11,11 +11,11 @@ from gradegate.core.settings import ActionSettings, Settings
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
-from gradegate.github.event import Event
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
+from gradegate.security.event import Event
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Token, serve

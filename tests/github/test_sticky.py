@@ -19,7 +19,7 @@ from gradegate import __version__
 from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.comment import SETTLE, Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
-from gradegate.github.event import Event, Person
+from gradegate.security.event import Event, Person
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Seen, Token

@@ -21,10 +21,10 @@ from gradegate.github import publish
 from gradegate.github import step_files as workflow
 from gradegate.github.client import connect
 from gradegate.github.comment import Stamp
-from gradegate.github.event import Event
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import command, harmless
 from gradegate.results.run_result import Decision
+from gradegate.security.event import Event
 from support import samples
 from support.each import each
 from support.hostile import Hostile

@@ -25,7 +25,7 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, case_name, takes
 from gradegate.results.run_result import RuleResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
@@ -174,10 +174,7 @@ def _newly(
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
-    names = [
-        f"`{excerpt(' '.join((it.row.description or f'case {it.row.case + 1}').split()), 80)}`"
-        for it in may_be[:_NAMED]
-    ]
+    names = [f"`{excerpt(case_name(it.row), 80)}`" for it in may_be[:_NAMED]]
     more = f" and {len(may_be) - _NAMED:,} more" if len(may_be) > _NAMED else ""
     return (
         result,

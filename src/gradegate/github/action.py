@@ -12,8 +12,8 @@ from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
 from gradegate.github.client import connect
-from gradegate.github.event import links, read_event
 from gradegate.github.inputs import from_inputs
+from gradegate.github.links import links
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
@@ -25,6 +25,7 @@ from gradegate.runner.prepare import Prepared, prepare
 from gradegate.runner.progress import progress
 from gradegate.runner.session import Delivered, deliver, deliver_without_keys
 from gradegate.runner.shards.shard import Written, answered_by_parts, ask, name_open, of_merge
+from gradegate.security.event import read_event
 from gradegate.structs import replace
 
 PUBLISHED = ("annotations", "summary", "comment")

@@ -12,8 +12,8 @@ from functools import partial
 from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import READ_RIGHTS, GitHub, Never, patiently, unreadable
-from gradegate.github.event import Event, Person
 from gradegate.results.gate_changes import Approval
+from gradegate.security.event import Event, Person
 
 # After these, what a label approved of is not what is there.
 _MOVES = (

@@ -25,7 +25,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 from gradegate.files.limits import MAX_BASELINE, MIB
 from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, patiently, said
-from gradegate.github.event import links
+from gradegate.github.links import links
 from gradegate.github.publish import Step, set_outputs, warn
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.format.escape import harmless

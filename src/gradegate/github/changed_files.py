@@ -23,10 +23,10 @@ from gradegate.files.git import Vouched, folders_of, head_of, repository_of, way
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, Never, patiently
-from gradegate.github.event import Event
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
 from gradegate.runner.prepare import Prepared
+from gradegate.security.event import Event
 from gradegate.security.hosts import host_at, is_loopback, is_private, literal
 from gradegate.structs import Struct
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from gradegate import __version__
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
-from gradegate.github.event import Event
 from gradegate.http.client import Client
 from gradegate.http.exchange import Response
+from gradegate.security.event import Event
 from gradegate.security.redaction import excerpt
 
 T = TypeVar("T")

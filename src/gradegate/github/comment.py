@@ -14,8 +14,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
-from gradegate.github.event import Event
 from gradegate.http.exchange import Response
+from gradegate.security.event import Event
 from gradegate.structs import Struct
 
 ROUNDS = 4  # of writing a comment that an older run writes over

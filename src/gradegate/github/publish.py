@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError
 from gradegate.github import step_files as workflow
 from gradegate.github.client import GitHub
 from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_comment
-from gradegate.github.event import Event, links
+from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
 from gradegate.reports.delivery.deliver import report_of
 from gradegate.reports.delivery.redact import concealed_mistakes
@@ -23,6 +23,7 @@ from gradegate.reports.format.escape import command, harmless, visible
 from gradegate.reports.format.page import bare
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Decision, GateOutcome
+from gradegate.security.event import Event
 from gradegate.security.redaction import Hide, excerpt
 from gradegate.security.secrets import sealing
 from gradegate.structs import replace

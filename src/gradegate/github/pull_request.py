@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.github.client import PER_PAGE, GitHub, Never, patiently
-from gradegate.github.event import Event
+from gradegate.security.event import Event
 from gradegate.structs import replace
 
 

@@ -180,8 +180,8 @@ class Planner:
                 prompt for provider, prompt in asked if provider.names_model or prompt.origin.line
             )
             self.asked, self.targeted = asked, dict.fromkeys(provider for provider, _ in asked)
-        for values, of, assertions in bound:
-            self.mistakes += models.untooled(assertions, self.targeted)
+        for values, of, bindings in bound:
+            self.mistakes += models.untooled(bindings, self.targeted)
             self.names.see(case, values, self.shown, self.targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
@@ -200,7 +200,7 @@ class Planner:
                     prompt,
                     text,
                     values,
-                    assertions,
+                    bindings,
                     render,
                 )
                 job = Job(*asked_of, definition=of, stores=kept, in_order=in_order)

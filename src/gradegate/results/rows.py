@@ -1,5 +1,6 @@
 """One case of a run as every report shows it, with its grades, and which of its grades are open."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
 from gradegate.results.grades import Grade, Outcome
+from gradegate.results.mapping import plain
 
 
 class Row(Struct, frozen=True):
@@ -99,6 +101,32 @@ class Row(Struct, frozen=True):
         return Transcript(
             self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider
         )
+
+
+_NAME, _VALUE = 160, 40  # characters of a name, and of a variable in it
+_VARIABLES = 4  # that a name shows
+
+
+def case_name(row: Row) -> str:
+    """What a case is called: its description, else its first variables, else its number; then which of its repeats it is.
+
+    The only place that names a case. It is one line, and not escaped.
+    """
+    name = _one_line(row.description, _NAME)
+    if not name:
+        values = list(row.vars.items())[:_VARIABLES]
+        pairs = [f"{key}={_one_line(shown(value), _VALUE)}" for key, value in values]
+        name = _one_line(", ".join(pairs), _NAME) or f"case {row.case + 1}"
+    if row.repeat:
+        name += f" ({'run' if row.run else 'repeat'} {row.repeat + 1})"
+    return name
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
+    if len(line) <= limit and len(text) <= 16 * limit:
+        return line
+    return f"{line[:limit].rstrip()}…"
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
@@ -206,3 +234,14 @@ def chief(grades: Sequence[Grade], position: int) -> int:
     while grades[position].inner:
         position -= 1
     return position
+
+
+def shown(value: Any, indent: int | None = None) -> str:
+    """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
+    if value is None:
+        return ""
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    )

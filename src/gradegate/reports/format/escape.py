@@ -1,11 +1,11 @@
 """Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradegate.results.mapping import plain
+from gradegate.results.rows import shown
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
@@ -90,17 +90,6 @@ def _data(text: str) -> str:
 
 
 # --- values ----------------------------------------------------------------------------------------------------
-
-
-def shown(value: Any, indent: int | None = None) -> str:
-    """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
-    if value is None:
-        return ""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    )
 
 
 def spread(values: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.core.numbers import figure, many, spent
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.reports.format.escape import clip, fact, one_line, outline, shown, visible
+from gradegate.reports.format.escape import clip, fact, one_line, outline, visible
 from gradegate.reports.view.findings import Effect, Finding, unchecked
 from gradegate.reports.view.wording import (
     called,
@@ -34,7 +34,7 @@ from gradegate.reports.view.wording import (
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import LEAST
-from gradegate.results.rows import Row
+from gradegate.results.rows import Row, shown
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 

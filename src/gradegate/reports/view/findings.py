@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from gradegate.core.policy import Rule
-from gradegate.reports.format.escape import shown
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, takes, unconfirmed
+from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
 from gradegate.results.run_result import Decision
 from gradegate.structs import Struct, replace
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from gradegate.core.numbers import dearer, figure, many, percent, percents, scores, slower
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
-from gradegate.reports.format.escape import one_line, shown
+from gradegate.reports.format.escape import one_line, visible
 from gradegate.reports.view.findings import Effect, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.results.gate_changes import GateChanges, done
 from gradegate.results.grades import Asserted, Grade, Outcome
-from gradegate.results.rows import Row
+from gradegate.results.rows import Row, case_name, shown
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import Struct
 
@@ -184,14 +184,8 @@ def tally(decision: Decision) -> str:
 
 
 def name(row: Row) -> str:
-    """What a case is called: its description, else its variables, else its number."""
-    text = one_line(row.description, 160)
-    if not text.strip():
-        pairs = ", ".join(
-            f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4]
-        )
-        text = one_line(pairs, 160) or f"case {row.case + 1}"
-    return f"{text} ({'run' if row.run else 'repeat'} {row.repeat + 1})" if row.repeat else text
+    """The name of a case, escaped."""
+    return visible(case_name(row))
 
 
 def remarks(row: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""What started the workflow: its pull request, commits and repositories, and how reports link to them."""
+"""The event that started the workflow: its pull request, commits and repositories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from gradegate.reports.delivery.report import Links
 from gradegate.security.environment import LARGEST
 
 # Where a run that Dependabot started gets no secrets but its own:
@@ -190,16 +189,3 @@ def _payload(path: str) -> tuple[_Payload, str]:
             _Payload(),
             f"the event file {path} is not what GitHub sends: {first['msg']} at {place}",
         )
-
-
-def links(event: Event, environ: Mapping[str, str]) -> Links:
-    """Addresses on the server where the workflow runs; the head commit of a fork is reachable from its base, too."""
-    server = environ.get("GITHUB_SERVER_URL", "").rstrip("/")
-    run = environ.get("GITHUB_RUN_ID", "")
-    if not (server and event.repository):
-        return Links()
-    attempt = environ.get("GITHUB_RUN_ATTEMPT", "")
-    address = f"{server}/{event.repository}/actions/runs/{run}" + (
-        f"/attempts/{attempt}" if attempt else ""
-    )
-    return Links(server, event.repository, event.head_sha, address if run else "")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.github.event import Event, Person, links, read_event
+from gradegate.github.links import links
+from gradegate.security.event import Event, Person, read_event
 from support.each import each, table
 from support.events import BASE, HEAD, MERGE, pull_request
 from support.scenes import laid
