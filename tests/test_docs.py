@@ -77,7 +77,9 @@ def test_pages_for_contributors_name_files_that_exist():
     pages = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "design.md"]
     missing = []
     for page in [*pages, *(ROOT / "docs" / "contributing").glob("*.md")]:
-        names = re.findall(r"`([a-z_/]+(?:\.py|\.yaml|\.js|/))`", page.read_text())
+        text = page.read_text()
+        names = re.findall(r"`([a-z_/]+(?:\.py|\.yaml|\.js|/))`", text)
+        names += [f"{name}.py" for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text) if not exists(name)]
         missing += [f"{page.name}: {name}" for name in names if not exists(name)]
     assert missing == []
 
