@@ -48,7 +48,7 @@ class TurnKeys(BaseModel):
     """One turn as written."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
-    place: ClassVar = "turn"  # as wrongkeys.py calls it
+    place: ClassVar = "turn"  # as unknown_keys.py calls it
 
     role: Literal["user", "assistant"]
     content: str

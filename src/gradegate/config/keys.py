@@ -322,7 +322,7 @@ INERT = frozenset(
 
 
 def place_of(model: type[BaseModel] | None) -> str:
-    """What wrongkeys.py calls the place of a model's keys."""
+    """What unknown_keys.py calls the place of a model's keys."""
     return _PLACES[model][0] if model in _PLACES else getattr(model, "place", "")
 
 

@@ -165,7 +165,7 @@ def _keys_in(value: Any) -> Iterator[str]:
 
 
 def as_rule(key: str, value: Any, place: str) -> str:
-    """What to write in place of such a key, where ``place`` is its place as wrongkeys.py calls it ("root", "gate", "rule")."""
+    """What to write in place of such a key, where ``place`` is its place as unknown_keys.py calls it ("root", "gate", "rule")."""
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
     limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"

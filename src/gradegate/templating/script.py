@@ -262,7 +262,7 @@ def _looked_at(function: str, *arguments: Any) -> Any:
 
 
 def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
-    """What ``machine.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
+    """What ``quickjs_worker.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
     said = _looked_at("check", text, parameters)
     if said["type"] != "thrown":
         return str(said["type"])

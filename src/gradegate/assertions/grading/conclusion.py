@@ -1,4 +1,4 @@
-"""From a verdict to a grade, and from grades to a case: thresholds, ``not-``, weights and assert-sets, once for all."""
+"""From a verdict to a grade, and from grades to a set: thresholds, ``not-``, weights and assert-sets, once for all."""
 
 from __future__ import annotations
 
@@ -147,6 +147,3 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         unheard=unheard,
         withheld=withheld,
     )
-
-
-# --- named scores ---------------------------------------------------------------------------------------------
