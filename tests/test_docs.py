@@ -10,6 +10,8 @@ import transcript
 import yaml
 
 from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.files.documents import table
+from gradegate.planning.binding.default_graders import DEFAULT_KINDS
 from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +84,14 @@ def test_pages_for_contributors_name_files_that_exist():
         names += [f"{name}.py" for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text) if not exists(name)]
         missing += [f"{page.name}: {name}" for name in names if not exists(name)]
     assert missing == []
+
+
+def test_the_page_of_graders_names_every_default():
+    page = (ROOT / "docs" / "graders.md").read_text()
+    for entry in table("planning.binding", "default_graders.yaml"):
+        names = [*entry["keys"], *entry.get("variables", ())]
+        names += [model for kind, model in entry.items() if kind in DEFAULT_KINDS and "{" not in model]
+        assert [name for name in names if f"`{name}`" not in page] == []
 
 
 # --- assertion pages ------------------------------------------------------------------------------------------

@@ -72,14 +72,8 @@ def how_to_serve(need: str, spec: Assertion) -> str:
         )
         return f"name its vendor: `graders: {{{entry}}}` in the file{either}"
     example = _EXAMPLES[need]
-    if need == "text":
-        option, key = f"<--grader {example}>", "`defaultTest.options.provider`"
-    else:
-        option, key = (
-            f"<--grader {need}={example}>",
-            f"`defaultTest.options.provider: {{{need}: {example}}}`",
-        )
-    return f"name a model with {option}, with {key}, or with `provider` of the assertion"
+    key = f"`defaultTest.options.provider: {{{need}: {example}}}`"
+    return f"name a model with <--grader {need}={example}>, with {key}, or with `provider` of the assertion"
 
 
 def another(need: str, model: ProviderSpec) -> str:

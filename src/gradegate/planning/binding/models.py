@@ -16,6 +16,12 @@ from gradegate.files.paths import runs_code
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding import tool_files as toolfiles
+from gradegate.planning.binding.default_graders import (
+    DEFAULT_KINDS,
+    choose_default_graders,
+    how_to_pin,
+    without_any_key,
+)
 from gradegate.planning.binding.model_choice import (
     another,
     behind,
@@ -51,6 +57,7 @@ class Binder(Struct, frozen=True):
     chosen: dict[
         tuple[str, int], tuple[ProviderSpec, Provider | None]
     ] = {}  # by kind, and as ``bound``
+    defaults: dict[str, Provider] = {}  # graders by kind, where a config names none
     shared: dict[Again, Again] = {}  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
@@ -201,6 +208,8 @@ class Binder(Struct, frozen=True):
             if chosen := self.chosen[need, id(grader)][1]:
                 return chosen
         if model is None:
+            if text is None and not spec.model_slug and need in DEFAULT_KINDS:
+                return self._default(need, spec)
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
         what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
@@ -208,6 +217,29 @@ class Binder(Struct, frozen=True):
         raise ConfigError.at(
             what, origin, another(need, model) if need != "text" else "name a chat model"
         )
+
+    def _default(self, need: str, assertion: Assertion) -> Provider:
+        """The grader that is used because none is named. Raises ConfigError."""
+        if need not in self.defaults:
+            self.defaults[need] = self._default_grader(need, assertion)
+        return self.defaults[need]
+
+    def _default_grader(self, need: str, assertion: Assertion) -> Provider:
+        default = choose_default_graders(self.suite.env.variables)
+        if need not in default.models:
+            what = f"no {need} model for `{assertion.type}` is configured, and the vendor of {default.key} has none"
+            raise ConfigError.at(what, assertion.origin, how_to_serve(need, assertion))
+        model = default.models[need]
+        try:
+            provider = self.provider(ProviderSpec(model, origin=assertion.origin))
+        except ConfigError as e:
+            if default.key:
+                raise
+            raise ConfigError(*(without_any_key(mistake, model) for mistake in e.mistakes)) from e
+        name = "grader" if need == "text" else f"{need} model"
+        reason = f"because {default.key} is set" if default.key else "because none is named"
+        provider.chosen = f"{name}: the default, {reason}; {how_to_pin(default, need)}"
+        return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[Use] = set()

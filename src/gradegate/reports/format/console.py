@@ -254,7 +254,7 @@ def _about(decision: Decision) -> Iterator[Line]:
             f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT
         )
     yield from (
-        Line(one_line(model.chosen, 200), Tone.FAINT) for model in run.models if model.chosen
+        Line(one_line(model.chosen, 300), Tone.FAINT) for model in run.models if model.chosen
     )
     yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
     target, grader = took(run)

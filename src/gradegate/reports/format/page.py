@@ -452,7 +452,7 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     text += f"<br>Replies of graders: {replies}." if replies else ""
     text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
     text += f"<br>Models: {asked or 'none'}" + "".join(
-        f"<br>{code(model.chosen, 200)}" for model in run.models if model.chosen
+        f"<br>{code(model.chosen, 300)}" for model in run.models if model.chosen
     )
     text += f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     text += "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))

@@ -1,0 +1,62 @@
+"""Chooses the model that grades if a config names none: by the keys in the environment of the process.
+
+The order is promptfoo's. Only variables that hold a key decide, so that a config, a login file or a cloud identity cannot.
+"""
+
+import re
+from collections.abc import Mapping
+
+from gradegate.errors import Mistake
+from gradegate.files.documents import table
+from gradegate.structs import Struct, replace
+
+DEFAULT_KINDS = ("text", "embedding", "moderation")
+
+
+class DefaultGraders(Struct, frozen=True):
+    """The default models of one vendor. ``key`` is the variable that chose them; it is empty if no key is set."""
+
+    key: str
+    models: Mapping[str, str]  # ids of models by their kind: text, embedding, moderation
+
+
+def choose_default_graders(variables: Mapping[str, str]) -> DefaultGraders:
+    """The models of the first vendor whose key is set, else of the first vendor."""
+    entries = table("planning.binding", "default_graders.yaml")
+    for entry in entries:
+        key = next((name for name in entry["keys"] if variables.get(name)), "")
+        if key and all(variables.get(name) for name in entry.get("variables", ())):
+            return DefaultGraders(key, _models(entry, variables))
+    return DefaultGraders("", _models(entries[0], variables))
+
+
+def how_to_pin(default: DefaultGraders, kind: str) -> str:
+    """How a config names a default, so that no key and no release changes the model."""
+    value = default.models[kind]
+    if kind != "text":
+        value = f"{{text: {default.models['text']}, {kind}: {value}}}"
+    return f"pin it with defaultTest.options.provider: {value}"
+
+
+def without_any_key(mistake: Mistake, model: str) -> Mistake:
+    """What to say if no grader is named and no key is set, in place of a mistake about the default's own key."""
+    if not mistake.missing:
+        return mistake
+    keys = [entry["keys"][0] for entry in table("planning.binding", "default_graders.yaml")]
+    others = f"{', '.join(keys[1:-1])} or {keys[-1]}"
+    return replace(
+        mistake,
+        what=f"no grader is named, and the default `{model}` needs {mistake.missing}",
+        cure=f"set {mistake.missing} (or {others}, which choose another default), or name a grader with <--grader PROVIDER:MODEL>",
+    )
+
+
+def _models(entry: Mapping[str, object], variables: Mapping[str, str]) -> dict[str, str]:
+    """The models of an entry; one that names a variable without a value is left out."""
+    models = {}
+    for kind in DEFAULT_KINDS:
+        model = str(entry.get(kind, ""))
+        names = re.findall(r"\{(\w+)\}", model)
+        if model and all(variables.get(name) for name in names):
+            models[kind] = re.sub(r"\{(\w+)\}", lambda name: variables[name[1]], model)
+    return models
