@@ -185,10 +185,10 @@ METRIC = Rule("a", Select(metric="a"), 0.5, suite="s")
         ("P", [ALL_PASS], {"interrupted": "terminated", "incomplete": "x"}, "inconclusive", "the run was terminated before it ended"),
         ("P !", [ALL_PASS], {"incomplete": "x"}, "inconclusive", "parts of the run are missing or damaged: x"),
         ("P !", [ENOUGH], {}, "inconclusive", "1 error: down"),
-        ("PF-", [ENOUGH, ADVICE], {}, "inconclusive", "enough: only 1 of at least 9 assertions graded"),
-        ("PF-", [ENOUGH], {"changes": WEAKER}, "inconclusive", "enough: only 1 of at least 9 assertions graded"),
+        ("PF-", [ENOUGH, ADVICE], {}, "inconclusive", "enough: only 1 of at least 9 cases graded"),
+        ("PF-", [ENOUGH], {"changes": WEAKER}, "inconclusive", "enough: only 1 of at least 9 cases graded"),
         ("PF-", [ALL_PASS, ADVICE], {"changes": WEAKER}, "advisory", "this pull request weakens its own gate in 1 place"),
-        ("P@aF@b PF-", [METRIC, ADVICE], {}, "advisory", "advice: pass rate 50% is below 100%"),
+        ("P@aF@b PF-", [METRIC, ADVICE], {}, "advisory", "advice: pass rate 0% is below 100%"),
         ("P@aF@b", [METRIC], {}, "advisory", "1 advisory finding"),
         ("F", [replace(ALL_PASS, min_pass_rate=0.0, blocking=False)], {}, "advisory", "everything passed, but nothing can block"),
     ],
@@ -202,7 +202,7 @@ def test_two_missed_rules_are_both_named_and_of_two_undecided_ones_the_first():
     second = replace(ALL_PASS, name="second")
     assert decided("F", ALL_PASS, second).reason == "all: pass rate 0% is below 100%; second: pass rate 0% is below 100%"
     unsure = [ENOUGH, replace(ENOUGH, name="second", min_cases=8)]
-    assert decided("P", *unsure).reason == "enough: only 1 of at least 9 assertions graded"
+    assert decided("P", *unsure).reason == "enough: only 1 of at least 9 cases graded"
 
 
 def test_a_suite_in_which_nothing_was_graded_is_named():

@@ -262,13 +262,13 @@ def two(first, second, **own):
 @each(
     ("keys", "expected"),
     [
-        ({"min_pass_rate": 0.0}, 0.75),  # of grades
-        ({"every_case": True}, 0.5),  # of cases: one grade that fails fails its case
+        ({"min_pass_rate": 0.0}, 0.5),
+        ({"every_case": True}, 0.5),  # one grade that fails fails its case
         ({"min_score": 0.0}, None),
         ({"max_new_failures": 0}, None),
     ],
 )
-def test_the_pass_rate_of_the_base_counts_what_the_rule_counts(keys, expected):
+def test_the_pass_rate_of_the_base_counts_cases_too(keys, expected):
     rule = Rule("r", suite="s", **keys)
     assert applied([two(P, P), two(P, F)], rule).base_rate == expected
     assert applied([two(P, P), two(P, F)], rule, report=None).base_rate is None

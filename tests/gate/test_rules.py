@@ -1,6 +1,6 @@
 """What one rule says at its limits, and how its reason says it, on grades made by hand."""
 
-from gradegate.core.policy import CaseRuns, Rule, Runs
+from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.gate.rules import AskedAgain, by_counts, left_undone, overturned, spared
 from gradegate.results.accounts import ConfirmReport
 from gradegate.results.grades import Vote
@@ -37,13 +37,42 @@ def test_what_a_rule_says_by_counts_alone(keys, passed, failed, expected):
 
 
 @each(
+    ("rows", "keys", "counts"),
+    [
+        ("PF FP PP PP PP", {}, (3, 2, 0)),  # 2 of 5 tests fail, and 8 of 10 assertions pass
+        ("FE EF PE EP", {}, (0, 2, 2)),  # a failure decides over an error, and an error over a pass
+        ("P@aF@b E@aF@b P@b", {"select": Select(metric="a")}, (1, 0, 1)),  # a case without a selected assertion is in no count
+        ("P@aF@bF@a", {"select": Select(metric="a")}, (0, 1, 0)),
+        ("PF-", {}, (1, 0, 0)),  # an advisory assertion does not fail a case of a blocking rule
+        ("PF-", {"blocking": False}, (0, 1, 0)),  # an advisory rule looks at it
+        ("P@aF@b-", {"blocking": False, "select": Select(metric="b")}, (0, 1, 0)),
+        ("P@aF@b0", {"select": Select(metric="b")}, (0, 0, 0)),
+    ],
+)
+def test_a_rule_counts_cases_by_the_assertions_that_it_selects(rows, keys, counts):
+    found = ruled(rows, min_pass_rate=0.8, **keys)
+    assert (found.passed, found.failed, found.errored) == counts
+
+
+def test_a_share_of_cases_is_missed_where_that_of_assertions_would_be_met():
+    assert ruled("PF FP PP PP PP", min_pass_rate=0.8).outcome is F
+    assert ruled("PF PP PP PP PP", min_pass_rate=0.8).outcome is P  # 4 of 5: met at equality
+
+
+def test_a_threshold_of_a_case_decides_for_a_rule_that_selects_everything():
+    rows = [*made("PF", threshold=0.4, outcome=P), *made("PP")]
+    assert ruled(rows, min_pass_rate=1.0).outcome is P
+    assert ruled(rows, min_pass_rate=1.0, select=Select(assertion="contains")).outcome is F
+
+
+@each(
     ("rows", "keys", "outcome", "reason"),
     [
         ("E", {"min_pass_rate": 0.5}, E, "nothing that the rule selects could be graded"),
-        ("P E", {"min_pass_rate": 0.5, "min_cases": 2}, E, "only 1 of at least 2 assertions graded"),
-        ("F E", {"min_pass_rate": 0.5, "min_cases": 2}, E, "only 1 of at least 2 assertions graded"),
+        ("P E", {"min_pass_rate": 0.5, "min_cases": 2}, E, "only 1 of at least 2 cases graded"),
+        ("F E", {"min_pass_rate": 0.5, "min_cases": 2}, E, "only 1 of at least 2 cases graded"),
         ("P F", {"min_pass_rate": 0.5, "min_cases": 2}, P, "pass rate 50%, at least 50%"),
-        ("P=7 F", {"min_pass_rate": 0.9, "min_score": 0.5, "min_cases": 3}, E, "only 2 of at least 3 assertions graded"),
+        ("P=7 F", {"min_pass_rate": 0.9, "min_score": 0.5, "min_cases": 3}, E, "only 2 of at least 3 cases graded"),
         ("P=7 F", {"min_pass_rate": 0.9, "min_score": 0.5}, E, "the score 7 of contains is outside 0 to 1, so no mean can be taken"),
         ("P=7 F", {"min_pass_rate": 0.9}, F, "pass rate 50% is below 90%"),
         ("P=0.4 F", {"min_pass_rate": 0.9, "min_score": 0.5}, F, "pass rate 50% is below 90%; mean score 0.2 is below 0.5"),

@@ -34,7 +34,9 @@ def grade(assertion: Asserted, score: float | None, threshold: float | None = No
 
 
 def row(*grades: Grade, **variables: Any) -> Row:
-    return Row("run.json", "row 1", "recorded", "", "in", variables, Outcome.PASS, "out", grades=grades)
+    outcomes = [grade.outcome for grade in grades if grade.counts]
+    outcome = next((it for it in (Outcome.FAIL, Outcome.ERROR) if it in outcomes), Outcome.PASS)
+    return Row("run.json", "row 1", "recorded", "", "in", variables, outcome, "out", grades=grades)
 
 
 def written(*rows: Row, about: Any = None) -> dict[str, Any]:

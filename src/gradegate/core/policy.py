@@ -63,7 +63,7 @@ class Quarantine(NamedTuple):
 
 
 class Select(Struct, frozen=True):
-    """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
+    """Which assertions of a case a rule looks at; an empty pattern takes everything. Patterns are globs."""
 
     assertion: str = ""
     metric: str = ""
@@ -81,7 +81,7 @@ class Select(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
+    """A threshold over the cases of one suite that it selects; shares and scores from 0 to 1."""
 
     name: str
     select: Select = Select()
@@ -112,11 +112,6 @@ class Rule(Struct, frozen=True):
         return self.every_case or self.select.takes(
             assertion.type, assertion.metric, provider, description
         )
-
-    @property
-    def counts(self) -> str:
-        """What it counts: whole cases, as where a case has several runs, or assertions."""
-        return "case" if self.every_case or self.runs else "assertion"
 
     @property
     def own(self) -> bool:

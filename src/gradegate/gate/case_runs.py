@@ -1,6 +1,6 @@
 """The runs of a case: what they mean for a rule, how many are made next, and the case as one row. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.results.baseline import (
@@ -80,14 +80,45 @@ def _selected(rule: Rule | None, row: Row) -> list[Grade]:
 
 
 def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
-    """What one run is to a rule; None where the rule does not look at it."""
+    """What a rule says of a case with one run, or of one run of a case; None if the case is not in the rule.
+
+    If a selected assertion fails, the case fails; else if one has an error, the case has an error. A rule that selects
+    everything follows the case, so a threshold of the case decides.
+    """
     row = _counting(row)
-    if rule is None or (
-        counted(rule, row) if rule.every_case else row.grades and _is_whole(rule, row)
-    ):
+    if rule is None:
         return row.outcome
-    outcomes = {grade.outcome for grade in _selected(rule, row)} if not rule.every_case else set()
-    return next((it for it in (FAIL, ERROR, PASS) if it in outcomes), None)
+    if rule.every_case:
+        return row.outcome if counted(rule, row) else None
+    if row.grades and _is_whole(rule, row):
+        return row.outcome
+    outcomes = {grade.outcome for grade in _selected(rule, row)}
+    return next((outcome for outcome in (FAIL, ERROR, PASS) if outcome in outcomes), None)
+
+
+def is_unfinished(rule: Rule, row: Row) -> bool:
+    """Whether a case has an error in a rule only because a budget or a signal ended the run before it."""
+    errors = [grade for grade in _selected(rule, row) if grade.outcome is ERROR]
+    if not errors or outcome_of(rule, row) is not ERROR:
+        return False
+    return all(grade.undone for grade in errors)
+
+
+def open_selected(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
+    """The open grades of a case that fails in the rule by nothing else."""
+    if outcome_of(rule, row) is not FAIL:
+        return []
+    if _is_whole(rule, row):
+        return open_in_case(row, open_)
+    failing = [
+        position
+        for position, grade in enumerate(row.grades)
+        if grade.outcome is FAIL and takes(rule, row, grade)
+    ]
+    each = [open_in_grade(row.grades, position, open_) for position in failing]
+    if not all(each):
+        return []
+    return sorted({position for positions in each for position in positions})
 
 
 def _counting(row: Row) -> Row:
@@ -213,17 +244,7 @@ def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
     runs, best = of_rule(rule, needs), list[Outcome]()
     places: list[tuple[int, int]] = []
     for number, row, open_ in case[: runs.of]:
-        outcome, found = outcome_of(rule, row) or ERROR, list[int]()
-        if outcome is FAIL and _is_whole(rule, row):
-            found = open_in_case(row, open_)
-        elif outcome is FAIL:
-            failing = [
-                place
-                for place, grade in enumerate(row.grades)
-                if grade.outcome is FAIL and takes(rule, row, grade)
-            ]
-            each = [open_in_grade(row.grades, place, open_) for place in failing]
-            found = sorted({place for inner in each for place in inner}) if all(each) else []
+        found = open_selected(rule, row, open_)
         places += ((number, position) for position in found)
-        best.append(PASS if found else outcome)
+        best.append(PASS if found else outcome_of(rule, row) or ERROR)
     return [] if verdict(runs, best) is FAIL else places

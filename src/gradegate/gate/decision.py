@@ -17,7 +17,7 @@ from gradegate.gate.rules import apply, count, spared
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.results.grades import Outcome
-from gradegate.results.rows import Row, counted, left_open, runs_of, takes
+from gradegate.results.rows import Row, left_open, runs_of, takes
 from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 
@@ -156,9 +156,7 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
         whole = (
             row.outcome is Outcome.ERROR and row.grades and not errors
         )  # no mean can be taken, or no score was made
-        if whole and any(
-            result.rule.every_case and counted(result.rule, row) for result in blocking
-        ):
+        if whole and any(outcome_of(result.rule, row) is Outcome.ERROR for result in blocking):
             yield _Error(row.reason, held=True)
     yield from (
         _Error(row.error, row.undone or row.withheld)

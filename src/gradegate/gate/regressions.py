@@ -88,8 +88,7 @@ def with_base(
             for row in as_cases(rule, rows)
         ]
     if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
-        grades = (grade.base.outcome for case in found for grade in case.grades if grade.base)
-        bases = (case.base for case in found) if rule.every_case else grades
+        bases = (case.base for case in found)
         result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
     if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
         result = replace(result, reason="")

@@ -1,11 +1,11 @@
-"""One rule of a gate over the grades that it selects. Pure."""
+"""One rule of a gate over the cases that it selects. Pure."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gradegate.core.numbers import many, mean, percent, percents, reached, scores
 from gradegate.core.policy import Rule
-from gradegate.gate.case_runs import as_cases, held_runs, of_rule
+from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
 from gradegate.gate.reasks.ballot import fails
 from gradegate.gate.statistics import Interval, wilson
 from gradegate.results.baseline import PRE_EXISTING, standing
@@ -102,13 +102,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     cases = [*as_cases(rule, rows)]
     if rule.every_case:
         return _every_case(rule, [row for row in cases if counted(rule, row)])
-    places = [
-        (row, place)
-        for row in cases
-        for place, grade in enumerate(row.grades)
-        if takes(rule, row, grade)
-    ]
-    counts = count(row.grades[place].outcome for row, place in places)
+    outcomes = [(row, outcome) for row in cases if (outcome := outcome_of(rule, row))]
+    counts = count(outcome for _, outcome in outcomes)
     first = (
         row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of
     )  # the scores of all runs count
@@ -123,7 +118,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     elif rule.min_score is not None and strange:
         outcome, reason = Outcome.ERROR, strange
     elif misses:
-        undone = sum(grade.undone for grade in grades)
+        undone = sum(is_unfinished(rule, row) for row, _ in outcomes)
         best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
         outcome, reason = Outcome.FAIL, "; ".join(misses)
         if (
@@ -138,9 +133,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome, reason = by_counts(rule, counts), "; ".join(measured)
     if outcome is not Outcome.ERROR:
         held = held_runs(rule, cases)
-        again = AskedAgain(
-            (row.grades[place].outcome, parts(row.grades, place)) for row, place in places
-        )
+        again = AskedAgain((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
         reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
@@ -155,6 +148,15 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         score,
         *interval,
     )
+
+
+def _selected_parts(rule: Rule, row: Row) -> list[Grade]:
+    """The grades that a rule looks at in a case, the members of a set in place of the set."""
+    found: list[Grade] = []
+    for position, grade in enumerate(row.grades):
+        if takes(rule, row, grade):
+            found += parts(row.grades, position)
+    return found
 
 
 def by_counts(rule: Rule, counts: Counts) -> Outcome:
@@ -175,9 +177,7 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
-    return (
-        f"only {graded:,} of at least {many(least, rule.counts)} graded" if graded < least else ""
-    )
+    return f"only {graded:,} of at least {many(least, 'case')} graded" if graded < least else ""
 
 
 def _interval(rule: Rule, counts: Counts) -> Interval | None:

@@ -145,31 +145,28 @@ def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share
     for it in answers:
         runs = of_rule(rule, it.job.needs) if it.job.needs else None
         taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts]
-        # What the rule counts of an answer: the case, with all its runs, or each grade.
-        is_one = taken and (rule.every_case or rule.beside_base or runs)
-        for unit in [taken] if is_one else [[binding] for binding in taken]:
-            bounds = [
-                bound for binding in unit for bound in binding.bounds if bound.asserted.counts
-            ]
-            each = [
-                asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN
-                for bound in bounds
-            ]
-            usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
-            fails = it.base is not None and _failed(rule, it.job, unit, it.base)
-            cases[usual] += 1
-            failing += fails
-            past = [it.again.get(id(bound)) for bound in bounds]
-            known = not runs and any(share is not None for share in past)
-            if known:
-                pairs = zip(each, past, strict=True)
-                usual = of_case(
-                    one if share is None else Chances(share * stand, 1.0) for one, share in pairs
-                )
-            used = used or known
-            unchanged[usual.broken if fails and not known else usual.good] += not (
-                fails and rule.beside_base
+        if not taken:
+            continue
+        bounds = [bound for binding in taken for bound in binding.bounds if bound.asserted.counts]
+        each = [
+            asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN
+            for bound in bounds
+        ]
+        usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
+        fails = it.base is not None and _failed(rule, it.job, taken, it.base)
+        cases[usual] += 1
+        failing += fails
+        past = [it.again.get(id(bound)) for bound in bounds]
+        known = not runs and any(share is not None for share in past)
+        if known:
+            pairs = zip(each, past, strict=True)
+            usual = of_case(
+                one if share is None else Chances(share * stand, 1.0) for one, share in pairs
             )
+        used = used or known
+        unchanged[usual.broken if fails and not known else usual.good] += not (
+            fails and rule.beside_base
+        )
     least = 1.0 if rule.every_case else rule.min_pass_rate
     most = (
         rule.max_new_failures

@@ -197,9 +197,6 @@ def test_a_workflow_alone_hands_over_the_keys_that_the_config_takes(begun):
 
 def test_models_that_are_named_for_a_config_that_is_there_go_into_the_workflow(begun):
     existing(begun)
-    code, out, err = begun.do("init", "--only-workflow")
-    assert (code, out, set(begun.files)) == (2, "", {"promptfooconfig.yaml"})
-    assert "grade" in err  # nobody says which model does
     assert begun.do("init", "--only-workflow", "--grader", "groq:j", "--provider", "openai:chat:m", *RELEASE)[0] == 0
     step = gate_step(begun)
     assert step["with"] == {"provider": "openai:chat:m", "grader": "groq:j", **COMPARED}

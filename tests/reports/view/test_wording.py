@@ -148,7 +148,7 @@ def test_reasons_tell_a_score_and_the_limit_that_it_misses_apart(score, limit):
     rules = (Rule("r", min_score=limit, suite="s"), Rule("p", min_pass_rate=0.9999999, suite="s"))
     graded = grade(Outcome.PASS, score=score)
     rows = [replace(row("a", Outcome.PASS, graded), suite="s")] * 3
-    failed = replace(rows[0], grades=(replace(graded, outcome=Outcome.FAIL),))
+    failed = replace(rows[0], outcome=Outcome.FAIL, grades=(replace(graded, outcome=Outcome.FAIL),))
     for rule in apply(rules[0], rows), apply(rules[1], [*rows, failed]):
         first, last = rule.reason.split(" is below ")
         assert first.split()[-1] != last

@@ -14,11 +14,11 @@ from typing import Any
 from msgspec import Struct
 
 from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.cli.init.choices import ACTION, PLACEHOLDER
+from gradegate.cli.init.choices import ACTION
 from gradegate.cli.init.wizard import USES, runner, step_settings
 from gradegate.cli.output import here, say
 from gradegate.cli.parser import of_promptfoo
-from gradegate.config.load import DEFAULT_CONFIGS, config_paths, load
+from gradegate.config.load import DEFAULT_CONFIGS, config_paths
 from gradegate.core.numbers import many
 from gradegate.core.options import SWITCH
 from gradegate.core.settings import RUN_OPTIONS, Settings
@@ -30,7 +30,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.gate.exit_codes import PASS
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
-from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.planning.binding.default_graders import pin_of
 from gradegate.runner.prepare import prepare_without_keys
 from gradegate.structs import names, replace
 
@@ -39,7 +39,7 @@ IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
-_GRADES = "`{}` is to grade: promptfoo takes a grader by the key that is there, and gradegate takes none by itself"
+_DEFAULT = "no grader is named, so the key that the job has chooses one, as in promptfoo"
 _RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
 _GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
 Keys = list[str | int]
@@ -241,7 +241,7 @@ class Migration(Struct):
             )
 
     def _grader(self, run: Settings, origin: Origin) -> str:
-        """The model that is to be named, if one has to be. It is the one that answers where that is one model, as `init` has it."""
+        """The grader to name: that of ``--grader``, if the configs of a run name none. Without one, the default is noted."""
         for path in _configs(run):
             self._config(path)
         texts = {}
@@ -249,32 +249,28 @@ class Migration(Struct):
             with suppress(ConfigError):  # which is told when the files are shown
                 texts[path] = edits.result().encode()
         run = replace(run, instead=texts)  # as it is going to be
-        before = _mistakes(run, origin)
-        new = self.grader or _answering(run) or PLACEHOLDER
-        text, after = (
-            [] if run.graders else _mistakes(replace(run, graders={kind: new}), origin)
-            for kind in ("text", "*")
-        )
-        if run.graders or (
-            all(it in text for it in before) and len(after) >= len(before)
-        ):  # a grader mends nothing
-            self.left += before
+        mistakes, default = _planned(run, origin)
+        if run.graders or not (default or mistakes):
+            self.left += mistakes
             return ""
-        self.left += after
-        why = (
-            "write a model instead of MODEL"
-            if new == PLACEHOLDER
-            else "it is the model that answers; a different model judges better"
-        )
-        self._tell(*([] if self.grader else [(_GRADES.format(new), origin, why)]))
-        return new
+        if not self.grader:
+            self.left += mistakes
+            if default:
+                self._tell((_DEFAULT, origin, f"{default}, or give `--grader ID` here"))
+            return ""
+        mistakes_with_grader, _ = _planned(replace(run, graders={"*": self.grader}), origin)
+        if not default and len(mistakes_with_grader) >= len(mistakes):  # a grader mends nothing
+            self.left += mistakes
+            return ""
+        self.left += mistakes_with_grader
+        return self.grader
 
     def config(self, path: Path) -> None:
         """A config: its own keys, and the grader where no step of a workflow names one."""
         run = Settings(configs=(str(path),), cwd=path.parent, environ=runner(self.root))
         edits = self._config(path)
         if edits is None:
-            self.left += _mistakes(run, Origin(path.name))
+            self.left += _planned(run, Origin(path.name))[0]
         if edits is None or path.resolve() in self._graded:
             return
         if new := self._grader(run, edits.origin([])):
@@ -382,21 +378,13 @@ def _configs(run: Settings) -> set[Path]:
     return set()
 
 
-def _mistakes(run: Settings, origin: Origin) -> list[Mistake]:
+def _planned(run: Settings, origin: Origin) -> tuple[list[Mistake], str]:
+    """The mistakes of a run, and how to pin its default grader; an empty text if it has none."""
     try:
-        prepare_without_keys(run)
+        prepared, _ = prepare_without_keys(run)
     except ConfigError as e:
-        return [replace(mistake, origin=mistake.origin or origin) for mistake in e.mistakes]
-    return []
-
-
-def _answering(run: Settings) -> str:
-    """The one model that answers in all configs, if it is one."""
-    with suppress(ConfigError):
-        ids = {spec.id for located in load(run) for spec in located.suite.targets}
-        parts = split_id(only := ids.pop()) if len(ids) == 1 else None
-        return only if parts and getattr(PROVIDERS.find(parts[0]), "names_model", True) else ""
-    return ""
+        return [replace(mistake, origin=mistake.origin or origin) for mistake in e.mistakes], ""
+    return [], next(filter(None, (pin_of(model.chosen) for model in prepared.plan.models)), "")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -411,7 +399,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--grader",
         metavar="ID",
         default="",
-        help="the model that grades; default is the model that answers",
+        help="the model that grades; default is the one that the job's key chooses",
     )
 
 

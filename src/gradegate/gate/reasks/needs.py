@@ -8,21 +8,28 @@ from typing import NamedTuple
 
 from gradegate.core.numbers import exact
 from gradegate.core.policy import Rule
-from gradegate.gate.case_runs import Run, open_places, whole
+from gradegate.gate.case_runs import (
+    Run,
+    is_unfinished,
+    open_places,
+    open_selected,
+    outcome_of,
+    whole,
+)
 from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import Outcome
-from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, takes
+from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
 from gradegate.structs import Struct, replace
 
-LEAST = 8  # cases or grades of a wave, as far as so many are open
+LEAST = 8  # cases of a wave, as far as so many are open
 MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
 
 Place = tuple[int, int]  # of a grade: the number of its row, and its position there
-Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of a set, or one grade
+Unit = tuple[Place, ...]  # the open grades of a case
 # The outcome of what a rule counts, its open grades (none where the outcome is for good), and whether it is undone.
 _Counted = tuple[Outcome, Unit, bool]
 
@@ -116,7 +123,7 @@ class Waves:
         return self._of_unsettled(width)
 
     def round(self, spare: int) -> list[Place]:
-        """The same, and of each rule ``spare`` cases or grades more: where the next wave cannot wait for this one.
+        """The same, and of each rule ``spare`` cases more: where the next wave cannot wait for this one.
 
         Where every rule is settled, what is asked last.
         """
@@ -213,7 +220,7 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
 
 
 def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
-    """Each thing that the rule counts of a row, which has that number, or of a case by its runs."""
+    """What the rule counts of a row, which has that number, or of a case by its runs: one case, or nothing."""
     row = opened.row
 
     def numbered(positions: Iterable[int]) -> Unit:
@@ -226,17 +233,9 @@ def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
             (outcome, numbered(positions), False)
             for outcome, positions in _beside_base(rule, opened)
         )
-    elif rule.every_case:
-        if counted(rule, row):
-            yield row.outcome, numbered(open_in_case(row, opened.open)), False
-    else:
-        for position, grade in enumerate(row.grades):
-            if takes(rule, row, grade):
-                yield (
-                    grade.outcome,
-                    numbered(open_in_grade(row.grades, position, opened.open)),
-                    grade.undone,
-                )
+    elif outcome := outcome_of(rule, row):
+        places = numbered(open_selected(rule, row, opened.open))
+        yield outcome, places, is_unfinished(rule, row)
 
 
 def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:

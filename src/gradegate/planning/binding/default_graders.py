@@ -11,6 +11,7 @@ from gradegate.files.documents import table
 from gradegate.structs import Struct, replace
 
 DEFAULT_KINDS = ("text", "embedding", "moderation")
+_PIN = "pin it with defaultTest.options.provider: "
 
 
 class DefaultGraders(Struct, frozen=True):
@@ -30,12 +31,20 @@ def choose_default_graders(variables: Mapping[str, str]) -> DefaultGraders:
     return DefaultGraders("", _models(entries[0], variables))
 
 
-def how_to_pin(default: DefaultGraders, kind: str) -> str:
-    """How a config names a default, so that no key and no release changes the model."""
+def describe_default(default: DefaultGraders, kind: str) -> str:
+    """What reports say of a default grader."""
+    name = "grader" if kind == "text" else f"{kind} model"
+    reason = f"because {default.key} is set" if default.key else "because none is named"
     value = default.models[kind]
     if kind != "text":
         value = f"{{text: {default.models['text']}, {kind}: {value}}}"
-    return f"pin it with defaultTest.options.provider: {value}"
+    return f"{name}: the default, {reason}; {_PIN}{value}"
+
+
+def pin_of(description: str) -> str:
+    """How to pin a model that reports describe so; an empty text if it is not a default."""
+    pin = description.partition(_PIN)[2]
+    return f"{_PIN}{pin}" if pin else ""
 
 
 def without_any_key(mistake: Mistake, model: str) -> Mistake:

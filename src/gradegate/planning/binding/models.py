@@ -19,7 +19,7 @@ from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.default_graders import (
     DEFAULT_KINDS,
     choose_default_graders,
-    how_to_pin,
+    describe_default,
     without_any_key,
 )
 from gradegate.planning.binding.model_choice import (
@@ -236,9 +236,7 @@ class Binder(Struct, frozen=True):
             if default.key:
                 raise
             raise ConfigError(*(without_any_key(mistake, model) for mistake in e.mistakes)) from e
-        name = "grader" if need == "text" else f"{need} model"
-        reason = f"because {default.key} is set" if default.key else "because none is named"
-        provider.chosen = f"{name}: the default, {reason}; {how_to_pin(default, need)}"
+        provider.chosen = describe_default(default, need)
         return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:

@@ -28,8 +28,8 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
         if rule.every_case and not (rule.min_score or rule.min_cases):
             continue  # it looks at whatever there is
         looked_at = [binding for job in jobs for binding in selected(rule, job)]
-        counts = ((job, len([*selected(rule, job)])) for job in jobs)
-        planned = sum(min(count, 1) if job.needs else job.repeats * count for job, count in counts)
+        cases = [job for job in jobs if any(selected(rule, job))]
+        planned = sum(1 if job.needs else job.repeats for job in cases)
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
             cure = f"correct `select`: {_selectable(rule, jobs)}"
@@ -58,7 +58,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
         if looked_at and not options and (rule.min_cases or 0) > planned:
-            what = f"the rule `{rule.name}` can never decide: it requires {many(rule.min_cases or 0, rule.counts)}, but selects {planned:,}"
+            what = f"the rule `{rule.name}` can never decide: it requires {many(rule.min_cases or 0, 'case')}, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 

@@ -123,11 +123,10 @@ def line(rule: Rule, it: Power, several: bool) -> str:
         else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
     )
     limit = limit if rule.min_pass_rate is None else f" at {rule.min_pass_rate:g}"
-    noun = "case" if rule.min_pass_rate is None else rule.counts  # new failures are cases
-    text = f"rule {titled(rule, several)}: {many(cases, noun)}{limit}"
+    text = f"rule {titled(rule, several)}: {many(cases, 'case')}{limit}"
     text += f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     if slack < 0:
-        return f"{text}: it is already missed by {many(-slack, noun)}"
+        return f"{text}: it is already missed by {many(-slack, 'case')}"
     text += f": {slack:,} more may fail ({100 * slack / cases:.1f} points) before it blocks"
     text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
     figures = {

@@ -362,9 +362,9 @@ def before(result: RuleResult, report: BaselineReport) -> str:
 
 
 def shares(result: RuleResult) -> str:
-    """What a rule selects, by outcome: ``12 assertions: 9 passed, 3 failed``."""
+    """The cases that a rule selects, by outcome: ``12 cases: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{many(counts.planned, result.rule.counts)}: {counted(counts)}"
+    return f"{many(counts.planned, 'case')}: {counted(counts)}"
 
 
 def required(result: RuleResult) -> str:
@@ -376,7 +376,7 @@ def required(result: RuleResult) -> str:
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
     if rule.min_cases is not None:
-        parts.append(f"at least {many(rule.min_cases, rule.counts)}")
+        parts.append(f"at least {many(rule.min_cases, 'case')}")
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
