@@ -96,9 +96,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "openai-evals"
 
 def replied(path, body):
     said = json.dumps(body["messages"])
-    if "Reply with good or poor" in said:
-        return "good"
-    if "Score from 0 to 1" in said:
+    if body["model"] == "g":
         return json.dumps({"reason": "it fits", "pass": True, "score": 0.9})
     return next(office for word, office in (("lamp", "Roads"), ("form", "Schools"), ("dog", "Taxes")) if word in said)
 

@@ -62,11 +62,11 @@ def documents(key: str) -> bool:
 
 @cache
 def _meant(place: str) -> Mapping[str, str]:
-    return {
-        word: entry["say"]
-        for entry in _TABLE["meant"].get(place, ())
-        for word in entry["for"].split()
-    }
+    removed = table("config", "removed.yaml")["keys"].get(place, {})
+    meant = {plain(word): cure for word, cure in removed.items()}
+    for entry in _TABLE["meant"].get(place, ()):
+        meant.update(dict.fromkeys(entry["for"].split(), entry["say"]))
+    return meant
 
 
 def is_meant(key: str, place: str) -> bool:

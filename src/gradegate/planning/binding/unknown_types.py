@@ -115,11 +115,13 @@ class Foreign(NamedTuple):
 
 
 def known() -> Iterator[Foreign]:
-    """Every name of every tool, a tool's own spelling."""
-    tools = table("planning.binding", "metrics.yaml")
-    return (
-        Foreign(tool, name, cure) for tool, names in tools.items() for name, cure in names.items()
-    )
+    """Every name of every tool, a tool's own spelling; the types that gradegate once had are among them."""
+    for tools in (
+        table("planning.binding", "metrics.yaml"),
+        table("config", "removed.yaml")["types"],
+    ):
+        for tool, names in tools.items():
+            yield from (Foreign(tool, name, cure) for name, cure in names.items())
 
 
 def folded(name: str) -> str:
