@@ -239,24 +239,23 @@ class MetricReader(Struct):
             raise ConfigError.at(
                 what, origin, "remove it here; docs/aegis.md lists what is supported"
             )
+        if keys.metric in REMOVED:
+            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported"
+            raise ConfigError.at(
+                what, origin, f"write promptfooconfig.yaml, and use {REMOVED[keys.metric]}"
+            )
         if entry is None:
-            near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
+            near = (
+                suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
+                or "docs/aegis.md lists them"
+            )
             raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
-        if GRADERS.find(entry.assertion) is None:
-            what = f"`{keys.metric}` is judged by `{entry.assertion}`, which this gradegate does not have"
-            raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
         options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
-        value, model = options.pop("value", None), keys.model_slug or slug or ""
-        limit = next(
-            (level for level in (keys.threshold, threshold, entry.threshold) if level is not None),
-            None,
-        )
-        if limit is None:
-            what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
-            raise ConfigError.at(what, origin, "give a `threshold`")
+        model = keys.model_slug or slug or ""
+        levels = (keys.threshold, threshold, entry.threshold)
+        limit = next(level for level in levels if level is not None)
         assertion = Assertion(
             type=entry.assertion,
-            value=value,
             threshold=limit / FULL,
             metric="" if keys.metric == entry.assertion else keys.metric,
             graders=self.graders.get(model, self.graders[""]),
@@ -287,15 +286,8 @@ class MetricReader(Struct):
                         ", ".join(entry.args) or "none"
                     )
                 mistakes.append(Mistake(what, self.at((*path, name)), cure))
-        for name in entry.required:
-            if name not in arguments:
-                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
-                mistakes.append(Mistake(what, self.at(path), "add it"))
         if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
             raise ConfigError(*mistakes)
-        if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
-            text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
-            self.notes.append(Note(text, self.at(path)))
         return options
 
     def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
@@ -324,15 +316,14 @@ class MetricReader(Struct):
 class Shortname:
     """How a shortname is judged here, by the assertion that means the same.
 
-    ``threshold`` is Aegis's default, None where none is documented.
+    ``threshold`` is Aegis's default.
     """
 
     assertion: str
     needs: tuple[str, ...]  # fields that every row must have
-    threshold: int | None = None
+    threshold: int
     args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
     lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
-    required: tuple[str, ...] = ()  # arguments without which it judges nothing
     value: str = ""  # the field of a row that becomes the assertion's value
     variables: Mapping[str, str] = field(
         default_factory=dict
@@ -340,9 +331,9 @@ class Shortname:
     always: Mapping[str, Any] = field(
         default_factory=dict
     )  # options that are set whatever the payload says
-    bounds: bool = False  # without min_count or max_count it can never fail
 
 
 _TABLE = table("config", "aegis.yaml")
 SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
 UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]
+REMOVED: Mapping[str, str] = table("config", "removed.yaml")["types"]["Aegis"]

@@ -68,7 +68,6 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
     shortname, config = _shortname(grade), grade.assertion.config
     # The arguments as the payload has them, without what our assertion is given besides.
     entry = SHORTNAMES.get(shortname)
-    options: dict[str, Any] = {**config, "value": grade.assertion.value}
     names = (
         {ours: name for name, ours in entry.args.items()}
         if entry
@@ -80,9 +79,9 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
-            name: plain(options[ours])
+            name: plain(config[ours])
             for ours, name in names.items()
-            if options.get(ours) is not None
+            if config.get(ours) is not None
         },
         threshold=_of_hundred(grade.threshold),
         prompt=variables.get("prompt"),
