@@ -304,9 +304,6 @@ class CaseReader(Struct, frozen=True):
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
             confirm=keys.confirm or "",
-            second_opinions=self.desk.models(
-                keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))
-            ),
             origin=origin,
         )
 

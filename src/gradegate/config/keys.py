@@ -56,7 +56,6 @@ class AssertionKeys(_Keys):
     config: Map = Field(default_factory=dict)
     blocking: bool = True
     confirm: Confirm | None = None
-    second_opinions: Any = Field(None, alias="second-opinions")
     transform: Text = ""
     context_transform: Text = ""
     assert_: list[Map] | None = Field(None, alias="assert")
@@ -200,7 +199,6 @@ class GateKeys(_Keys):
     preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
     confirm: Confirm = "grader"
     noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
-    second_opinions: Any = Field(None, alias="second-opinions")
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"

@@ -30,7 +30,6 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     if gate is None:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
-    opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
     content = desk.source.content["gate"]
     brought = {
         key: it
@@ -42,7 +41,6 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         changes=gate.changes,
         confirm=gate.confirm,
         noise=gate.noise,
-        second_opinions=opinions,
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,

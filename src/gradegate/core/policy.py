@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, NamedTuple, Self
 
 from gradegate.core.assertion import Held
-from gradegate.core.provider_spec import NOWHERE, ProviderSpec
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Mistake, Origin
 from gradegate.structs import Likened, Readable, Struct, replace
 
@@ -175,7 +175,6 @@ class Policy(Likened, frozen=True, eq=False):
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
-    second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None

@@ -106,7 +106,6 @@ class Suite(Struct, frozen=True):
             ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
         )
         yield from (*self.graders.values(), *self.given.values())
-        yield from self.policy.second_opinions
         for case in self.cases:
             yield from case.options.graders.values()
             yield from ([case.target] if case.target else [])

@@ -174,7 +174,6 @@ class Lead(NamedTuple):
 
     votes: int
     held: bool = True  # wrong ones stay within 1 % of runs
-    sure: int = LEADS[-1]  # so many votes of one of several graders, all alike, are no flips
 
 
 def lead(grades: int, noise: float) -> Lead:
@@ -184,10 +183,7 @@ def lead(grades: int, noise: float) -> Lead:
     """
     enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
     votes = next(enough, None)
-    sure = next(
-        (votes for votes in LEADS if grades * exact(noise) ** votes <= WRONG_FAILS), LEADS[-1]
-    )
-    return Lead(votes or LEADS[-1], votes is not None, sure)
+    return Lead(votes or LEADS[-1], votes is not None)
 
 
 def wrong_fail(votes: int, noise: float) -> Fraction:

@@ -238,8 +238,7 @@ def _job(job: Job) -> Iterator[Any]:
             bound.asserted.blocking,
             bound.again.mode,
         ]
-        models = [*bound.models.items(), *(("again", model) for model in bound.again.opinions)]
-        yield [[need, model.id, _options(model.spec)] for need, model in models]
+        yield [[need, model.id, _options(model.spec)] for need, model in bound.models.items()]
 
 
 def _options(spec: ProviderSpec | None) -> list[str]:

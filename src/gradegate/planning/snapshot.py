@@ -43,7 +43,7 @@ class ModelTerms(Likened, frozen=True, eq=False):
 class GradeTerms(Held, Likened, frozen=True, eq=False):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
-    beside = ("mode", "asked_again", "origin")
+    beside = ("mode", "origin")
     type: str
     value: bytes
     options: bytes
@@ -57,8 +57,6 @@ class GradeTerms(Held, Likened, frozen=True, eq=False):
     models: tuple[tuple[str, ModelTerms], ...] = ()
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
-    opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
-    asked_again: tuple[ModelTerms, ...] = ()  # the same, whoever names them
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = NOWHERE
 
@@ -233,7 +231,6 @@ class _Reader:
         held, asserted = terms(binding), binding.asserted
         bound = binding if isinstance(binding, Bound) else None
         again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
-        asked_again = tuple(map(self._grading, again.opinions))
         return GradeTerms(
             type=held.type,
             value=b"" if held.value is None else digest(held.value),
@@ -248,8 +245,6 @@ class _Reader:
             models=tuple((need, self._grading(model)) for need, model in models),
             confirm=again.mode if again.own else "",
             mode=again.mode,
-            opinions=asked_again if again.own_opinions else (),
-            asked_again=asked_again,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
             members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
             origin=asserted.origin,

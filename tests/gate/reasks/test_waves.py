@@ -99,7 +99,7 @@ def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, 
 
 @each(("said", "asked"), [((FAIL, PASS, FAIL, PASS), 1), ((FAIL, ERROR, ERROR), 0), ((), 0)])
 def test_what_the_grader_contradicts_itself_on_may_be_new(said, asked):
-    torn, votes = row(ERROR), tuple(Vote(outcome, None, "", "") for outcome in said)
+    torn, votes = row(ERROR), tuple(Vote(outcome) for outcome in said)
     torn = replace(torn, grades=tuple(replace(grade, votes=votes, status=UNDECIDED) for grade in torn.grades))
     rule = Rule("r", max_new_failures=1, suite="s")
     assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next()) == asked

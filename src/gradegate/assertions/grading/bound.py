@@ -13,15 +13,10 @@ from gradegate.structs import Struct
 
 
 class Again(Struct, frozen=True):
-    """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
-
-    ``own`` and ``own_opinions``: the assertion says so, and not the gate.
-    """
+    """How a failing grade is asked again: "off", "grader" or "answers". ``own``: the assertion says so, and not the gate."""
 
     mode: str = "off"
-    opinions: tuple[Provider, ...] = ()
     own: bool = False
-    own_opinions: bool = False
 
 
 NEVER_AGAIN = Again()

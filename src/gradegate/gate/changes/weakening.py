@@ -150,13 +150,6 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield WEAKER, "no longer blocks"
     if old.confirm != new.confirm and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
-    if old.opinions != new.opinions:
-        further = set(new.asked_again) - set(old.asked_again)  # each may overturn a failure
-        yield (
-            (WEAKER, "its `second-opinions` ask further models")
-            if further
-            else (CHANGED, "its `second-opinions` changed")
-        )
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound, BoundSet
+from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
@@ -111,9 +111,8 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         spec = replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
-    prompts, again = rubric.NO_RUBRIC, NEVER_AGAIN
+    prompts = rubric.NO_RUBRIC
     try:
-        again = binder.again(kind, spec)
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
     except ConfigError as e:
@@ -152,7 +151,14 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         origin=spec.origin,
     )
     return Bound(
-        asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only
+        asserted,
+        grader,
+        spec.threshold,
+        models,
+        prompts,
+        binder.again(kind, spec),
+        spec.transform,
+        spec.score_only,
     )
 
 
@@ -180,8 +186,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
             )
     members = []
     for member in spec.members:  # asked again as the set says, where it says nothing itself
-        opinions = member.second_opinions or spec.second_opinions
-        own = replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+        own = replace(member, confirm=member.confirm or spec.confirm)
         members.append(_one(binder, own, subject))
     asserted = Asserted(
         type=spec.type,
