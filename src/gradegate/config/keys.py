@@ -1,6 +1,5 @@
 """The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -10,14 +9,12 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
 from gradegate.core.field_types import Day, Number, OfAssertion, OfTest, Share, Whole
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import NOISE
-from gradegate.files.documents import table
 
 Text = Annotated[
     str,
@@ -25,9 +22,6 @@ Text = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Map = dict[str, Any]
-PRESETS: dict[str, Map] = table(
-    "config", "presets.yaml"
-)  # keys of the gate, by the name that stands for them
 
 
 class _Keys(BaseModel):
@@ -194,9 +188,8 @@ class SentinelKeys(_Keys):
 
 
 class GateKeys(_Keys):
-    """The ``gate`` block, or a preset of it."""
+    """The ``gate`` block."""
 
-    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
     confirm: Confirm = "grader"
     noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
     rules: list[RuleKeys] = Field(default_factory=list)
@@ -206,18 +199,6 @@ class GateKeys(_Keys):
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expanded(cls, written: Any) -> Any:
-        """The keys of the preset below those that are written: nothing that follows knows of presets."""
-        keys = {"preset": written} if isinstance(written, str) else written
-        if not isinstance(keys, Mapping):
-            return keys
-        return {
-            **PRESETS.get(str(keys.get("preset")), {}),
-            **{key: it for key, it in keys.items() if it is not None},
-        }
 
 
 class DerivedKeys(_Keys):

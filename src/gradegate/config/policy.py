@@ -1,11 +1,10 @@
 """What a config makes of grades: the ``gate`` block, and ``derivedMetrics``, which are worked out of others at the end."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import DerivedKeys, GateKeys, RuleKeys, SentinelKeys
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
 from gradegate.core.suite import DerivedSpec
@@ -30,12 +29,6 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     if gate is None:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
-    content = desk.source.content["gate"]
-    brought = {
-        key: it
-        for key, it in PRESETS.get(gate.preset or "", {}).items()
-        if key not in content or content[key] is None
-    }
     written = Policy(
         rules,
         changes=gate.changes,
@@ -45,11 +38,6 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
-        preset=Note(
-            f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")
-        )
-        if gate.preset
-        else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)

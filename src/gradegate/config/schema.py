@@ -98,7 +98,6 @@ def _link(schema: Schema, defs: Schema) -> None:
         "anyOf": [{"type": "array", "items": {"anyOf": [scenario, text]}}, scenario, text]
     }
     root["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedKeys"}}
-    root["gate"]["anyOf"][-1] = {"enum": [*keys.PRESETS]}
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several

@@ -60,6 +60,12 @@ def documents(key: str) -> bool:
     return plain(key) in DOCUMENTS
 
 
+def instead_of_value(place: str, key: str, value: Any) -> str:
+    """What to write instead of a value that gradegate no longer reads; empty for any other value."""
+    values = table("config", "removed.yaml")["values"].get(place, {}).get(key, {})
+    return str(values.get(str(value).lower(), ""))
+
+
 @cache
 def _meant(place: str) -> Mapping[str, str]:
     removed = table("config", "removed.yaml")["keys"].get(place, {})

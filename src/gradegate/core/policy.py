@@ -162,10 +162,9 @@ class Note(Struct, frozen=True):
     origin: Origin | None = None
 
 
-class Policy(Likened, frozen=True, eq=False):
+class Policy(Struct, frozen=True):
     """The rules of one suite."""
 
-    beside = ("preset",)
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
@@ -178,7 +177,6 @@ class Policy(Likened, frozen=True, eq=False):
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
-    preset: Note | None = None  # the keys that a preset brought, for people
 
     def held(self, confirm: str, runs: Runs | None) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
@@ -187,13 +185,7 @@ class Policy(Likened, frozen=True, eq=False):
             replace(rule, runs=rule.runs.under(given) if rule.runs else given)
             for rule in self.rules
         )
-        over = [f"confirm: {confirm}"] * bool(confirm) + (
-            [f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else []
-        )
-        preset = self.preset and replace(self.preset, text=", but ".join([self.preset.text, *over]))
-        return replace(
-            self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset
-        )
+        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:
