@@ -168,7 +168,7 @@ class CaseReader(Struct, frozen=True):
                 vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
-                threshold=None if keys.threshold == "none" else keys.threshold,
+                threshold=keys.threshold,
                 scoring=self._scoring(keys.assert_scoring_function, test, file)
                 if keys.assert_scoring_function
                 else "",
@@ -281,18 +281,14 @@ class CaseReader(Struct, frozen=True):
     def _assertion(
         self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
     ) -> Assertion:
-        origin, score_only = Origin(file, getattr(item, "line", 0)), keys.threshold == "none"
-        if score_only and keys.blocking and "blocking" in keys.model_fields_set:
-            what = f"`{keys.type}` has `threshold: none`, so it cannot block"
-            raise ConfigError.at(what, origin, "give it a threshold, or leave out `blocking: true`")
+        origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
             type=keys.type,
             value=self._value(keys.value, origin, inline, keys.type),
-            threshold=None if keys.threshold == "none" else keys.threshold,
-            score_only=score_only,
+            threshold=keys.threshold,
             weight=keys.weight,
             metric=keys.metric,
-            blocking=keys.blocking and not score_only,
+            blocking=keys.blocking,
             graders=self.desk.graders(
                 keys.provider, Origin(file, document.line_of(item, ["provider"]))
             )

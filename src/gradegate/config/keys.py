@@ -12,7 +12,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from gradegate.core.field_types import Day, Number, OfAssertion, OfTest, Share, Whole
+from gradegate.core.field_types import Day, Number, Share, Threshold, Whole
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import NOISE
 
@@ -42,7 +42,7 @@ class AssertionKeys(_Keys):
 
     type: str
     value: Any = None
-    threshold: OfAssertion = None
+    threshold: Threshold = None
     weight: Annotated[Number, Field(ge=0)] = 1
     metric: Text = ""
     provider: Any = None
@@ -95,7 +95,7 @@ class TestKeys(_Keys):
     vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
-    threshold: OfTest = None
+    threshold: Threshold = None
     assert_scoring_function: Text = ""
     metadata: Map = Field(default_factory=dict)
     provider: Any = None

@@ -63,7 +63,7 @@ def documents(key: str) -> bool:
 def instead_of_value(place: str, key: str, value: Any) -> str:
     """What to write instead of a value that gradegate no longer reads; empty for any other value."""
     values = table("config", "removed.yaml")["values"].get(place, {}).get(key, {})
-    return str(values.get(str(value).lower(), ""))
+    return str(values.get(value.lower(), "")) if isinstance(value, str) else ""
 
 
 @cache

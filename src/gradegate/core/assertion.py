@@ -48,7 +48,6 @@ class Assertion(Held, Struct, frozen=True):
         ""  # the grader's model by its bare name: --grader says which provider serves it
     )
     members: "tuple[Assertion, ...]" = ()
-    score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
     origin: Origin = NOWHERE
 

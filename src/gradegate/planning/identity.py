@@ -119,13 +119,13 @@ def conversation(job: Job) -> str:
 class Terms(NamedTuple):
     """What one grade is held to, beside the variables and the threshold of its case.
 
-    ``limit`` is the threshold that applies, a default of the grader's included, or the word "none". ``options`` are
+    ``limit`` is the threshold that applies, a default of the grader's included. ``options`` are
     those that are not the grader's defaults, ``rubric`` the steps of its prompt, ``transforms`` of context and answer.
     """
 
     type: str
     value: Any
-    limit: float | str | None
+    limit: float | None
     weight: float
     options: Mapping[str, Any]
     rubric: Any = ()
@@ -144,7 +144,7 @@ def terms(binding: Binding) -> Terms:
     options = {
         name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
     }
-    limit = "none" if binding.score_only else binding.limit
+    limit = binding.limit
     limit = (
         getattr(grader, "threshold", None) if limit is None else limit
     )  # of one that looks at it itself

@@ -53,7 +53,6 @@ class GradeTerms(Held, Likened, frozen=True, eq=False):
     weight: float
     blocking: bool
     most: bool = False  # its limit is one from above
-    free: bool = False  # `threshold: none`: held to no limit
     models: tuple[tuple[str, ModelTerms], ...] = ()
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
@@ -237,11 +236,10 @@ class _Reader:
             options=digest([held.options, held.transforms]),
             rubric=digest(held.rubric) if held.rubric else b"",
             metric=asserted.metric,
-            limit=None if isinstance(held.limit, str) else held.limit,
+            limit=held.limit,
             weight=held.weight,
             blocking=asserted.blocking,
             most=bound is not None and bound.grader.scoring.most,
-            free=isinstance(held.limit, str),
             models=tuple((need, self._grading(model)) for need, model in models),
             confirm=again.mode if again.own else "",
             mode=again.mode,

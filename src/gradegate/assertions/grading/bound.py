@@ -32,7 +32,6 @@ class Bound(Struct, frozen=True):
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
-    score_only: bool = False  # held to no threshold, not even to the grader's own
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -41,10 +40,8 @@ class Bound(Struct, frozen=True):
 
     @property
     def limit(self) -> float | None:
-        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
-        if self.score_only or self.threshold is not None:
-            return self.threshold
-        return self.grader.scoring.default
+        """What a score has to reach: the config's threshold, or else the grader's own; None where there is neither."""
+        return self.grader.scoring.default if self.threshold is None else self.threshold
 
     @property
     def compares(self) -> bool:
