@@ -21,7 +21,6 @@ _SHARES = (
     "max-drop",
     "max-cost-increase",
     "ignore-up-to",
-    "confidence",
     "threshold",
 )
 

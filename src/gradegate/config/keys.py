@@ -157,7 +157,6 @@ class RuleKeys(_Keys):
     min_pass_rate: Share | None = None
     min_score: Number | None = None
     min_cases: Annotated[Whole, Field(ge=1)] | None = None
-    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = None
     blocking: bool = True
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None

@@ -70,19 +70,6 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
             desk.notes.append(
                 Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where)
             )
-    if (
-        keys.confidence is not None and keys.min_pass_rate == 1
-    ):  # no interval of a sample reaches up to all there could be
-        where = desk.line("gate", "rules", number, "min-pass-rate")
-        never = f"the rule `{keys.name}` can never be met: with `confidence`, no number of passes shows a min-pass-rate of 1"
-        desk.notes.append(Note(never, where))
-    if keys.confidence is not None and keys.min_pass_rate is None:
-        where = desk.line("gate", "rules", number, "confidence")
-        desk.say(
-            f"the rule `{keys.name}` has `confidence` and no pass rate",
-            where,
-            "give `min-pass-rate`",
-        )
     return Rule(
         keys.name,
         Select(**keys.select.model_dump()),

@@ -88,7 +88,6 @@ class Rule(Struct, frozen=True):
     min_pass_rate: float | None = None
     min_score: float | None = None
     min_cases: int | None = None  # fewer that passed or failed are too few to tell
-    confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
     blocking: bool = True
     every_case: Annotated[
         bool, "Each case must pass: the rule of a config without a gate block."

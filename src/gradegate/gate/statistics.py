@@ -27,14 +27,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(hits: int, count: int, confidence: float = 0.95) -> Interval | None:
-    """The two-sided score interval of ``hits`` of ``count``, None where nothing was counted.
+def wilson(hits: int, count: int) -> Interval | None:
+    """The two-sided 95 % score interval of ``hits`` of ``count``, None where nothing was counted.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927), 209-212.
     """
     if not count:
         return None
-    square = _quantile((1 + confidence) / 2) ** 2
+    square = _quantile(0.975) ** 2
     middle = (hits + square / 2) / (count + square)
     half = math.sqrt(square * (hits * (count - hits) / count + square / 4)) / (count + square)
     # The ends at 0 and 1 are exact; rounding must not move them inside.

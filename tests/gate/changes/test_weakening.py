@@ -337,7 +337,6 @@ def test_three_tests_are_named_and_the_others_counted():
         ({"min_score": 0.9}, {"min_score": 0.8}, ["weaker: the rule `r` is weaker: min-score 0.9 became 0.8"]),
         ({"min_cases": 9}, {"min_cases": 9}, []),
         ({"min_cases": 9}, {"min_cases": 8}, ["weaker: the rule `r` is weaker: min-cases 9 became 8"]),
-        ({"confidence": 0.9}, {"confidence": 0.8}, ["weaker: the rule `r` is weaker: confidence 0.9 became 0.8"]),
         ({"max_new_failures": 1}, {"max_new_failures": 1}, []),
         ({"max_new_failures": 1}, {"max_new_failures": 0}, []),
         ({"max_new_failures": 1}, {"max_new_failures": 2}, ["weaker: the rule `r` is weaker: max-new-failures 1 became 2"]),

@@ -28,7 +28,7 @@ from gradegate.structs import names, replace
 
 _NAMED = 3  # tests that a finding names
 # Limits of a rule: those that ask for as much, and those that let as much through.
-_LEAST = ("min-pass-rate", "min-score", "min-cases", "confidence")
+_LEAST = ("min-pass-rate", "min-score", "min-cases")
 _MOST = tuple(name for name in LIMITS if name.startswith("max-"))
 _SAME_TARGET: Keys[ModelTerms] = (
     lambda model: model,
