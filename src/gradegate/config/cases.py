@@ -169,9 +169,6 @@ class CaseReader(Struct, frozen=True):
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=keys.threshold,
-                scoring=self._scoring(keys.assert_scoring_function, test, file)
-                if keys.assert_scoring_function
-                else "",
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
                 target=specs.targets(keys.provider, self.desk.source, at)[0]
@@ -204,14 +201,6 @@ class CaseReader(Struct, frozen=True):
             what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
             raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
         return Quarantine(keys.until, days)
-
-    def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
-        origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
-        if written and not written.startswith("file://"):
-            raise ConfigError.at(
-                "`assertScoringFunction` names no file", origin, "write `file://score.js`"
-            )
-        return scripts.code(written, self.desk.source, origin)
 
     def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
@@ -252,7 +241,7 @@ class CaseReader(Struct, frozen=True):
             prefix=keys.prefix,
             suffix=keys.suffix,
             repeat=keys.repeat,
-            transform=self._code(keys.transform or keys.postprocess, test, file, "transform"),
+            transform=self._code(keys.transform, test, file, "transform"),
             transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
         )
 

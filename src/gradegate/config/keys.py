@@ -77,7 +77,6 @@ class OptionKeys(_Keys):
     disable_default_asserts: bool = False
     repeat: Annotated[Whole, Field(ge=1)] | None = None
     transform: Text = ""
-    postprocess: Text = ""
     transform_vars: Text = ""
 
 
@@ -96,7 +95,6 @@ class TestKeys(_Keys):
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
     threshold: Threshold = None
-    assert_scoring_function: Text = ""
     metadata: Map = Field(default_factory=dict)
     provider: Any = None
     providers: list[str] | None = None

@@ -33,7 +33,7 @@ DOCUMENTS = frozenset(
 # Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
 _WORDS = frozenset(_TABLE["checks"])
 _INSIDE = re.compile(
-    "assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria"
+    "assert|threshold|rubric|testcase|passrate|transform|evaluator|expected|minscore|criteria"
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.

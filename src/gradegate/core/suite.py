@@ -38,7 +38,6 @@ class Case(Struct, frozen=True):
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
-    scoring: Code = ""  # makes the score and the outcome of its answers from their grades
     providers: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     target: ProviderSpec | None = None  # asked in place of the suite's targets

@@ -69,7 +69,7 @@ class CaseInput(NamedTuple):
 
 # What an answer depends on beside its question and its assertions, as a finding names it where it is another one.
 APART = (
-    "its `prefix`, `suffix`, `transform` or scoring function changed",
+    "its `prefix`, `suffix` or `transform` changed",
     "the conversation before it changed",
     "what it is compared with, or how, changed",
     "the target or prompt settings that its code reads changed",
@@ -172,7 +172,7 @@ class _Reader:
 
     def answer(self, job: Job, target: int, prompt: int) -> AnswerTerms:
         case = job.case
-        around = [case.options.prefix, case.options.suffix, case.options.transform, case.scoring]
+        around = [case.options.prefix, case.options.suffix, case.options.transform]
         said = [turn for turn in case.turns if turn.role == "assistant"]
         recorded = digest([case.output, said]) if case.recorded else b""
         asked, before = self._question(job), b""
