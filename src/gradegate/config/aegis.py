@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.assertion import Assertion
-from gradegate.core.policy import Note
 from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table
@@ -218,12 +217,11 @@ class MetricAssertion(Struct, frozen=True):
 
 
 class MetricReader(Struct):
-    """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
+    """Reads the metrics of one payload as assertions."""
 
     content: Any
     file: str
     graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
-    notes: list[Note] = []
 
     def at(self, path: Sequence[str | int]) -> Origin:
         """The line of a path."""
@@ -266,11 +264,10 @@ class MetricReader(Struct):
         return MetricAssertion(keys.metric, entry, assertion)
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        arguments = {
-            name: value for name, value in (keys.metric_args or {}).items() if value is not None
-        }
         options = {
-            entry.args[name]: value for name, value in arguments.items() if name in entry.args
+            name: value
+            for name, value in (keys.metric_args or {}).items()
+            if name in entry.args and value is not None
         }
         mistakes = []
         for name in keys.metric_args or {}:
@@ -296,15 +293,11 @@ class MetricReader(Struct):
         try:
             kind(**options)
         except ValidationError as e:
-            arguments = {ours: name for name, ours in entry.args.items()}
             # What no argument sets comes from the row.
             details = e.errors(include_url=False)
             errors = [
-                detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments
+                detail for detail in details if not detail["loc"] or detail["loc"][0] in entry.args
             ]
-            for detail in errors:
-                first, rest = detail["loc"][:1], detail["loc"][1:]
-                detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
             return mistakes(errors, self.content, self.file, path)
         return []
 
@@ -322,7 +315,7 @@ class Shortname:
     assertion: str
     needs: tuple[str, ...]  # fields that every row must have
     threshold: int
-    args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
+    args: tuple[str, ...] = ()  # its arguments, which are options of ours
     lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
     value: str = ""  # the field of a row that becomes the assertion's value
     variables: Mapping[str, str] = field(
