@@ -49,10 +49,6 @@ def names(count: int, before: str = "f") -> list[str]:
     return [f"{before}{n}" for n in range(count)]
 
 
-def unordered(count: int, turned: int) -> str:
-    return json.dumps([{"a": n} for n in range(count)][::turned])
-
-
 def replied(base: str, count: int) -> dict[str, Any]:
     """A target whose one reply of the Messages API calls so many tools: the address has the number."""
     return config(
@@ -115,7 +111,6 @@ GROWING: dict[str, tuple[int, Make]] = {
     "contains-json of braces": (500_000, lambda n: recorded("{" * n, type="contains-json")),
     "contains-json of keys": (100_000, lambda n: recorded('{"a":' * n, type="contains-json")),
     "contains-json of escapes": (200_000, lambda n: recorded('{"' + '\\"' * n, type="contains-json")),
-    "json_equal in any order": (10_000, lambda n: recorded(unordered(n, 1), type="json_equal", value=unordered(n, -1), config={"ignore_order": True})),
 }  # fmt: skip
 
 

@@ -114,10 +114,8 @@ def examples(tree: Path) -> Iterator[Scene]:
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]
     yield Scene("example-calibrate", start, [labelled], {"labels.jsonl": LABELS})
     yield Scene("example-gate", "examples/gate", [["run"]])
-    hosted = ["run", "custom-run.json", "-g", "scripted:replies.yaml", "-o", "results.aegis.json"]
-    yield Scene(
-        "example-aegis", "examples/aegis", [hosted, ["python", "payload.py", "results.aegis.json"]]
-    )
+    payload = ["run", "custom-run.json", "-g", "scripted:replies.yaml", "-o", "results.aegis.json"]
+    yield Scene("example-aegis", "examples/aegis", [payload])
     letters = ["run", "-g", "openai:chat:judge-rubric", "--cache", "kept"]
     yield Scene("example-openai-evals", "examples/openai-evals", [letters, letters])
     asked = ["python", "answer_cases.py", "cases.jsonl", "answers.jsonl"]

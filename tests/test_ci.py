@@ -89,8 +89,8 @@ def test_every_file_names_this_repository_alike() -> None:
 
 def test_the_hook_of_pre_commit_finds_mistakes_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    starts = [name for name in ("evals/promptfooconfig.json", "a.prompt.yml", "prompt.txt") if re.search(hook["files"], name)]
-    assert (hook["language"], starts) == ("python", ["evals/promptfooconfig.json", "a.prompt.yml"])
+    starts = [name for name in ("evals/promptfooconfig.json", "prompt.txt") if re.search(hook["files"], name)]
+    assert (hook["language"], starts) == ("python", ["evals/promptfooconfig.json"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     config = "prompts: [x]\nproviders: [openai:chat:gpt-4.1]\ntests: [{assert: [{type: contains, value: x}]}]\n"

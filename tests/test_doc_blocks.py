@@ -125,14 +125,12 @@ def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
 COMMANDED = [page for page in PAGES if any(commands(page))]
 MEANT = {"PROVIDER:any": "openai:chat:any", "LABEL": "openai:chat:any", "CONFIG": "evals/promptfooconfig.yaml"}
 CONFIG: dict[str, Any] = table(__file__, "CONFIG")
-PROMPT_YML = table(__file__, "PROMPT_YML")
 LABELS = (("Up to $500.", "pass"), ("None.", "fail"))
 # What pages take for granted when they name a command.
 THERE: Mapping[str, str] = {
     **FILES,
     "promptfooconfig.yaml": yaml.safe_dump(CONFIG),
     "evals/promptfooconfig.yaml": yaml.safe_dump(CONFIG),
-    "greeting.prompt.yml": yaml.safe_dump(PROMPT_YML),
     "labels.jsonl": "".join(
         json.dumps({"description": "names the approval limit", "assertion": "factuality", "output": said, "label": label}) + "\n"
         for said, label in LABELS

@@ -82,9 +82,12 @@ def named(reason, *more):
     [
         (["HTTP 500"], "1 error: HTTP 500"),
         (["HTTP 500", "HTTP 502"], "2 errors; the first: HTTP 500"),
-        (["the graders disagree: a, b"], "the graders disagree on 1 case (a, b)"),
-        (["the graders disagree: a, b", "the graders disagree: c, d"], "the graders disagree on 2 cases (the first: a, b)"),
-        (["the graders disagree: a, b", "HTTP 500"], "2 errors; the first: the graders disagree: a, b"),
+        (["the grader contradicts itself: a, b"], "the grader contradicts itself on 1 case (a, b)"),
+        (
+            ["the grader contradicts itself: a, b", "the grader contradicts itself: c, d"],
+            "the grader contradicts itself on 2 cases (the first: a, b)",
+        ),
+        (["the grader contradicts itself: a, b", "HTTP 500"], "2 errors; the first: the grader contradicts itself: a, b"),
         (["the failure comes and goes: x"], "the failure comes and goes on 1 case (x)"),
         (["something: x"], "1 error: something: x"),
     ],

@@ -66,8 +66,8 @@ def test_where_nothing_at_all_could_be_graded_nothing_is_advice():
 
 
 def test_a_case_whose_own_score_cannot_be_told_is_an_error_though_no_grade_is():
-    rows = [*made("P"), *made("P", outcome=E, reason="assertScoringFunction: it throws")]
-    assert decided(rows, EVERY, errors="inconclusive").reason == "1 error: assertScoringFunction: it throws"
+    rows = [*made("P"), *made("P", outcome=E, reason="it throws")]
+    assert decided(rows, EVERY, errors="inconclusive").reason == "1 error: it throws"
     assert decided(rows, EVERY, errors="block").outcome is GateOutcome.BLOCKED
     assert decided(rows, EVERY).outcome is GateOutcome.INCONCLUSIVE  # the answer came
     assert decided(rows, ALL).outcome is GateOutcome.INCONCLUSIVE  # a rule that selects everything follows the case

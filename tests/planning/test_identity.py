@@ -106,9 +106,8 @@ def test_a_limit_is_the_one_that_applies(tmp_path):
         config = {**CONFIG, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "rouge-n", "value": "a", **written}]}]}
         return asserted(planned(tmp_path, config)[0])[0].definition
 
-    default, none = definition(), definition(threshold="none")
+    default = definition()
     assert default == definition(threshold=0.75) != definition(threshold=0.7)
-    assert none not in (default, definition(threshold=0.75))
     assert definition(weight=2) != default
 
 
@@ -130,7 +129,6 @@ def one_assertion(**written):
     "change",
     [
         {"threshold": 0.5},
-        {"threshold": "none"},
         {"threshold": 0},
         {"weight": 2},
         {"weight": 1.5},

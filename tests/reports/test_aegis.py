@@ -18,11 +18,11 @@ from gradegate.results.run_result import Decision, RunResult
 from gradegate.runner.session import check_outputs
 from support import samples
 from support.cells import unmet
-from support.each import each, table
+from support.each import table
 
 FACTS = Asserted("factfulness", model_slug="o4-mini", config={"n_runs": 3})
-SAME = Asserted("exact_match", value="gold")
-LIMITS = {"factfulness": 0.7, "exact_match": 1.0}
+SAME = Asserted("factuality", value="gold", metric="ans_corr")
+LIMITS = {"factfulness": 0.7, "factuality": 1.0}
 RUN = Rule("the run", min_score=0.8, by_metric=True, scale=100, suite="run.json")
 ABOUT = {"threshold": 80, "model_slug": "o4-mini", "is_blocking": True, "data_collection_id": 7, "alias": "smoke"}
 
@@ -91,7 +91,7 @@ def test_a_miss_of_the_run() -> None:
 
 def test_the_mean_is_that_of_the_metrics_means() -> None:
     found = written(row(grade(FACTS, 1.0)), *(row(grade(SAME, score)) for score in (1.0, 0.0, 0.0, 0.0)))
-    assert found["aggregate_results"] == {"factfulness": 100, "exact_match": 25}
+    assert found["aggregate_results"] == {"factfulness": 100, "ans_corr": 25}
     assert found["result"] == 62.5
 
 
@@ -106,16 +106,10 @@ def test_a_whole_number_of_hundredths_stays_one(number: int) -> None:
     assert (line["result"], line["threshold"]) == (number, number)
 
 
-@each("shortname", ["json_schema_match", "faith"])
-def test_arguments_are_given_back_as_they_were_sent(shortname: str) -> None:
-    kind, value, config = {
-        "json_schema_match": ("is-json", {"type": "object"}, {}),
-        "faith": ("faithfulness", None, {"penalize_ambiguous_claims": True}),
-    }[shortname]
-    assertion = Asserted(kind, value=value, metric=shortname, config=config)
+def test_what_only_our_assertion_is_given_is_no_argument() -> None:
+    assertion = Asserted("faithfulness", metric="faith", config={"penalize_ambiguous_claims": True})
     line = written(row(grade(assertion, 1.0)))["evaluations"][0]
-    assert line["metric_shortname"] == shortname
-    assert line["metric_args"] == ({"schema": value} if value else {})
+    assert (line["metric_shortname"], line["metric_args"]) == ("faith", {})
 
 
 def test_other_configs_are_written_as_well() -> None:
@@ -134,9 +128,16 @@ def test_a_payload_goes_in_and_a_run_comes_out(gate: Any) -> None:
         "alias": "check",
         "threshold": 60,
         "is_blocking": True,
-        "evaluations": [{"metrics": ["is_numeric"], "data": [{"output": "1"}, {"output": "x"}]}],
+        "evaluations": [
+            {"metrics": ["ans_corr"], "data": [{"output": "1", "golden_answer": "1"}, {"output": "zinc", "golden_answer": "1"}]}
+        ],
     }
-    ran = gate(json.dumps(payload), "-o", "results.aegis.json", name="run.json")
+    replies = """
+      - {when: zinc, reply: '{"reason": "no", "category": "D"}'}
+      - {reply: '{"reason": "yes", "category": "C"}'}
+    """
+    given = ("-g", "scripted:replies.yaml", "-o", "results.aegis.json")
+    ran = gate(json.dumps(payload), *given, name="run.json", **{"replies.yaml": replies})
     found = json.loads((ran.folder / "results.aegis.json").read_text())
     assert ran.code == 1
     assert [line["is_gte_threshold"] for line in found["evaluations"]] == [True, False]

@@ -48,7 +48,6 @@ def test_every_place_is_called_as_promptfoo_calls_it(gate):
                     {"type": "contains", "value": "{{w}}", "transform": "context.vars.w"},
                 ],
                 "options": {"transformVars": "file://shape.cjs:more"},
-                "assertScoringFunction": "file://shape.cjs:score",
             },
             "file://tests.mjs",
             {"path": "file://tests.mjs:made", "config": {"n": 2}},
@@ -61,7 +60,6 @@ def test_every_place_is_called_as_promptfoo_calls_it(gate):
     assert first["output"] == "SAY A V-A APP 0 APP X A TRUE 0 TRUE"
     assert json.loads(chat["output"].partition("]")[0] + "]") == [{"ROLE": "USER", "CONTENT": "CHAT A V-A A"}]
     assert (first["usage"]["cost_usd"], first["usage"]["completion_tokens"], first["metadata"]["k"]) == (0.25, 2, 1)
-    assert first["score"] == 0.9
 
 
 @pytest.mark.parametrize(("body", "said"), table(__file__, "what_is_no_answer_is_an_error"))

@@ -22,7 +22,7 @@ VARS = table(__file__, "VARS")
 
 
 def finds(pattern, text):
-    patterns.check(pattern, javascript=True)
+    patterns.check(pattern)
     return patterns.search(pattern, text, javascript=True)
 
 

@@ -82,7 +82,7 @@ class Regex(Grader):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        patterns.check(value, javascript=True)
+        patterns.check(value)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

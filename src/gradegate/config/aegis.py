@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.assertion import Assertion
-from gradegate.core.policy import Note
 from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table
@@ -218,12 +217,11 @@ class MetricAssertion(Struct, frozen=True):
 
 
 class MetricReader(Struct):
-    """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
+    """Reads the metrics of one payload as assertions."""
 
     content: Any
     file: str
     graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
-    notes: list[Note] = []
 
     def at(self, path: Sequence[str | int]) -> Origin:
         """The line of a path."""
@@ -239,24 +237,23 @@ class MetricReader(Struct):
             raise ConfigError.at(
                 what, origin, "remove it here; docs/aegis.md lists what is supported"
             )
+        if keys.metric in REMOVED:
+            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported"
+            raise ConfigError.at(
+                what, origin, f"write promptfooconfig.yaml, and use {REMOVED[keys.metric]}"
+            )
         if entry is None:
-            near = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
+            near = (
+                suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
+                or "docs/aegis.md lists them"
+            )
             raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
-        if GRADERS.find(entry.assertion) is None:
-            what = f"`{keys.metric}` is judged by `{entry.assertion}`, which this gradegate does not have"
-            raise ConfigError.at(f"`{where}`: {what}", origin, "remove it here")
         options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
-        value, model = options.pop("value", None), keys.model_slug or slug or ""
-        limit = next(
-            (level for level in (keys.threshold, threshold, entry.threshold) if level is not None),
-            None,
-        )
-        if limit is None:
-            what = f"`{where}`: no default threshold of `{keys.metric}` is documented"
-            raise ConfigError.at(what, origin, "give a `threshold`")
+        model = keys.model_slug or slug or ""
+        levels = (keys.threshold, threshold, entry.threshold)
+        limit = next(level for level in levels if level is not None)
         assertion = Assertion(
             type=entry.assertion,
-            value=value,
             threshold=limit / FULL,
             metric="" if keys.metric == entry.assertion else keys.metric,
             graders=self.graders.get(model, self.graders[""]),
@@ -267,11 +264,10 @@ class MetricReader(Struct):
         return MetricAssertion(keys.metric, entry, assertion)
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        arguments = {
-            name: value for name, value in (keys.metric_args or {}).items() if value is not None
-        }
         options = {
-            entry.args[name]: value for name, value in arguments.items() if name in entry.args
+            name: value
+            for name, value in (keys.metric_args or {}).items()
+            if name in entry.args and value is not None
         }
         mistakes = []
         for name in keys.metric_args or {}:
@@ -287,15 +283,8 @@ class MetricReader(Struct):
                         ", ".join(entry.args) or "none"
                     )
                 mistakes.append(Mistake(what, self.at((*path, name)), cure))
-        for name in entry.required:
-            if name not in arguments:
-                what = f"`{dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
-                mistakes.append(Mistake(what, self.at(path), "add it"))
         if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
             raise ConfigError(*mistakes)
-        if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
-            text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
-            self.notes.append(Note(text, self.at(path)))
         return options
 
     def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
@@ -304,15 +293,11 @@ class MetricReader(Struct):
         try:
             kind(**options)
         except ValidationError as e:
-            arguments = {ours: name for name, ours in entry.args.items()}
             # What no argument sets comes from the row.
             details = e.errors(include_url=False)
             errors = [
-                detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments
+                detail for detail in details if not detail["loc"] or detail["loc"][0] in entry.args
             ]
-            for detail in errors:
-                first, rest = detail["loc"][:1], detail["loc"][1:]
-                detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
             return mistakes(errors, self.content, self.file, path)
         return []
 
@@ -324,15 +309,14 @@ class MetricReader(Struct):
 class Shortname:
     """How a shortname is judged here, by the assertion that means the same.
 
-    ``threshold`` is Aegis's default, None where none is documented.
+    ``threshold`` is Aegis's default.
     """
 
     assertion: str
     needs: tuple[str, ...]  # fields that every row must have
-    threshold: int | None = None
-    args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
+    threshold: int
+    args: tuple[str, ...] = ()  # its arguments, which are options of ours
     lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
-    required: tuple[str, ...] = ()  # arguments without which it judges nothing
     value: str = ""  # the field of a row that becomes the assertion's value
     variables: Mapping[str, str] = field(
         default_factory=dict
@@ -340,9 +324,9 @@ class Shortname:
     always: Mapping[str, Any] = field(
         default_factory=dict
     )  # options that are set whatever the payload says
-    bounds: bool = False  # without min_count or max_count it can never fail
 
 
 _TABLE = table("config", "aegis.yaml")
 SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
 UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]
+REMOVED: Mapping[str, str] = table("config", "removed.yaml")["types"]["Aegis"]

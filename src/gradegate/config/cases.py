@@ -168,10 +168,7 @@ class CaseReader(Struct, frozen=True):
                 vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
-                threshold=None if keys.threshold == "none" else keys.threshold,
-                scoring=self._scoring(keys.assert_scoring_function, test, file)
-                if keys.assert_scoring_function
-                else "",
+                threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
                 target=specs.targets(keys.provider, self.desk.source, at)[0]
@@ -204,14 +201,6 @@ class CaseReader(Struct, frozen=True):
             what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
             raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
         return Quarantine(keys.until, days)
-
-    def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
-        origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
-        if written and not written.startswith("file://"):
-            raise ConfigError.at(
-                "`assertScoringFunction` names no file", origin, "write `file://score.js`"
-            )
-        return scripts.code(written, self.desk.source, origin)
 
     def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
@@ -252,7 +241,7 @@ class CaseReader(Struct, frozen=True):
             prefix=keys.prefix,
             suffix=keys.suffix,
             repeat=keys.repeat,
-            transform=self._code(keys.transform or keys.postprocess, test, file, "transform"),
+            transform=self._code(keys.transform, test, file, "transform"),
             transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
         )
 
@@ -281,18 +270,14 @@ class CaseReader(Struct, frozen=True):
     def _assertion(
         self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
     ) -> Assertion:
-        origin, score_only = Origin(file, getattr(item, "line", 0)), keys.threshold == "none"
-        if score_only and keys.blocking and "blocking" in keys.model_fields_set:
-            what = f"`{keys.type}` has `threshold: none`, so it cannot block"
-            raise ConfigError.at(what, origin, "give it a threshold, or leave out `blocking: true`")
+        origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
             type=keys.type,
             value=self._value(keys.value, origin, inline, keys.type),
-            threshold=None if keys.threshold == "none" else keys.threshold,
-            score_only=score_only,
+            threshold=keys.threshold,
             weight=keys.weight,
             metric=keys.metric,
-            blocking=keys.blocking and not score_only,
+            blocking=keys.blocking,
             graders=self.desk.graders(
                 keys.provider, Origin(file, document.line_of(item, ["provider"]))
             )
@@ -304,9 +289,6 @@ class CaseReader(Struct, frozen=True):
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
             confirm=keys.confirm or "",
-            second_opinions=self.desk.models(
-                keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))
-            ),
             origin=origin,
         )
 

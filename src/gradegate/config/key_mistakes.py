@@ -21,7 +21,6 @@ _SHARES = (
     "max-drop",
     "max-cost-increase",
     "ignore-up-to",
-    "confidence",
     "threshold",
 )
 
@@ -62,7 +61,10 @@ def _mistake(
         return Mistake(what, origin, cure)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
-    return wrong_value(name, detail, origin)
+    place = place_of(wrongkeys.model_at(keys, detail["loc"]))
+    mistake = wrong_value(name, detail, origin)
+    cure = wrongkeys.instead_of_value(place, name, detail["input"])
+    return Mistake(mistake.what, origin, cure) if cure else mistake
 
 
 def _distinct(details: Sequence[Any]) -> Iterator[Any]:

@@ -1,6 +1,5 @@
 """The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -10,14 +9,12 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
-from gradegate.core.field_types import Day, Number, OfAssertion, OfTest, Share, Whole
+from gradegate.core.field_types import Day, Number, Share, Threshold, Whole
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import NOISE
-from gradegate.files.documents import table
 
 Text = Annotated[
     str,
@@ -25,9 +22,6 @@ Text = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Map = dict[str, Any]
-PRESETS: dict[str, Map] = table(
-    "config", "presets.yaml"
-)  # keys of the gate, by the name that stands for them
 
 
 class _Keys(BaseModel):
@@ -48,7 +42,7 @@ class AssertionKeys(_Keys):
 
     type: str
     value: Any = None
-    threshold: OfAssertion = None
+    threshold: Threshold = None
     weight: Annotated[Number, Field(ge=0)] = 1
     metric: Text = ""
     provider: Any = None
@@ -56,7 +50,6 @@ class AssertionKeys(_Keys):
     config: Map = Field(default_factory=dict)
     blocking: bool = True
     confirm: Confirm | None = None
-    second_opinions: Any = Field(None, alias="second-opinions")
     transform: Text = ""
     context_transform: Text = ""
     assert_: list[Map] | None = Field(None, alias="assert")
@@ -84,7 +77,6 @@ class OptionKeys(_Keys):
     disable_default_asserts: bool = False
     repeat: Annotated[Whole, Field(ge=1)] | None = None
     transform: Text = ""
-    postprocess: Text = ""
     transform_vars: Text = ""
 
 
@@ -102,8 +94,7 @@ class TestKeys(_Keys):
     vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
-    threshold: OfTest = None
-    assert_scoring_function: Text = ""
+    threshold: Threshold = None
     metadata: Map = Field(default_factory=dict)
     provider: Any = None
     providers: list[str] | None = None
@@ -164,7 +155,6 @@ class RuleKeys(_Keys):
     min_pass_rate: Share | None = None
     min_score: Number | None = None
     min_cases: Annotated[Whole, Field(ge=1)] | None = None
-    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = None
     blocking: bool = True
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
@@ -195,12 +185,10 @@ class SentinelKeys(_Keys):
 
 
 class GateKeys(_Keys):
-    """The ``gate`` block, or a preset of it."""
+    """The ``gate`` block."""
 
-    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
     confirm: Confirm = "grader"
     noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
-    second_opinions: Any = Field(None, alias="second-opinions")
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"
@@ -208,18 +196,6 @@ class GateKeys(_Keys):
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expanded(cls, written: Any) -> Any:
-        """The keys of the preset below those that are written: nothing that follows knows of presets."""
-        keys = {"preset": written} if isinstance(written, str) else written
-        if not isinstance(keys, Mapping):
-            return keys
-        return {
-            **PRESETS.get(str(keys.get("preset")), {}),
-            **{key: it for key, it in keys.items() if it is not None},
-        }
 
 
 class DerivedKeys(_Keys):

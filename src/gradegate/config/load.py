@@ -109,6 +109,9 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
         raise ConfigError.at(
             "the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it"
         )
+    for ending, cure in document.table("config", "removed.yaml")["files"].items():
+        if path.name.endswith(ending):
+            raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at(
         "gradegate does not know this kind of file as an eval config",

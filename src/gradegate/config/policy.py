@@ -1,11 +1,10 @@
 """What a config makes of grades: the ``gate`` block, and ``derivedMetrics``, which are worked out of others at the end."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import PRESETS, DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import DerivedKeys, GateKeys, RuleKeys, SentinelKeys
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
 from gradegate.core.suite import DerivedSpec
@@ -30,28 +29,15 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     if gate is None:
         return Policy(rules)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
-    opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
-    content = desk.source.content["gate"]
-    brought = {
-        key: it
-        for key, it in PRESETS.get(gate.preset or "", {}).items()
-        if key not in content or content[key] is None
-    }
     written = Policy(
         rules,
         changes=gate.changes,
         confirm=gate.confirm,
         noise=gate.noise,
-        second_opinions=opinions,
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
-        preset=Note(
-            f"gate: {gate.preset} is " + json.dumps(brought).replace('"', ""), desk.line("gate")
-        )
-        if gate.preset
-        else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
@@ -84,19 +70,6 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
             desk.notes.append(
                 Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where)
             )
-    if (
-        keys.confidence is not None and keys.min_pass_rate == 1
-    ):  # no interval of a sample reaches up to all there could be
-        where = desk.line("gate", "rules", number, "min-pass-rate")
-        never = f"the rule `{keys.name}` can never be met: with `confidence`, no number of passes shows a min-pass-rate of 1"
-        desk.notes.append(Note(never, where))
-    if keys.confidence is not None and keys.min_pass_rate is None:
-        where = desk.line("gate", "rules", number, "confidence")
-        desk.say(
-            f"the rule `{keys.name}` has `confidence` and no pass rate",
-            where,
-            "give `min-pass-rate`",
-        )
     return Rule(
         keys.name,
         Select(**keys.select.model_dump()),

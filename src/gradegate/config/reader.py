@@ -13,7 +13,7 @@ from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import RunsKeys
 from gradegate.config.unknown_keys import UNSUPPORTED
 from gradegate.core.policy import Note, Runs
-from gradegate.core.provider_spec import UNREAD, Graders, ProviderSpec
+from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 
@@ -88,18 +88,6 @@ class Desk:
         except ConfigError as e:
             self.mistakes += e.mistakes
             return {"*": UNREAD}
-
-    def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
-        """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
-        try:
-            return (
-                tuple(specs.providers(written, self.source, origin))
-                if written and self.source.asks_graders
-                else ()
-            )
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return ()
 
 
 def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:

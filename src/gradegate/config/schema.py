@@ -29,12 +29,6 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SET_SENTENCE = "Several assertions that count as one."
 _BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 _NUMERIC = r"^\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
-_NONE = "^[nN][oO][nN][eE]$"
-_NOTHING: Mapping[str, Any] = {"type": "string", "pattern": _NONE}  # `threshold: none`
-_ADVICE_THAT_BLOCKS: Mapping[str, Any] = {
-    "properties": {"threshold": _NOTHING, "blocking": {"const": True}},
-    "required": ["threshold", "blocking"],
-}
 _EMPTY: Mapping[str, Any] = {"type": "object", "maxProperties": 0}
 _FLAG = "^\\s*(" + "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in word) for word in "true false yes no on off t f y n".split()
@@ -98,7 +92,6 @@ def _link(schema: Schema, defs: Schema) -> None:
         "anyOf": [{"type": "array", "items": {"anyOf": [scenario, text]}}, scenario, text]
     }
     root["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedKeys"}}
-    root["gate"]["anyOf"][-1] = {"enum": [*keys.PRESETS]}
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
@@ -168,13 +161,7 @@ def _finish(name: str, schema: Schema) -> None:
             if name == "TestKeys"
             else {"type": "number"}
         )
-        limit: Schema = {
-            "anyOf": [
-                number,
-                {"const": "none"},
-                {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"},
-            ]
-        }
+        limit: Schema = {"anyOf": [number, {"type": "string", "pattern": _NUMERIC}]}
         value = limit if key == "threshold" else _or_nothing(_relaxed(written))
         if key == "confirm":
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
@@ -269,15 +256,12 @@ def _typed(schema: Schema) -> Schema:
     schema["required"] = []
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}
-    # A set takes members that are none, and no threshold that holds nothing.
+    # A set takes members that are none.
     member = {
         "not": {"properties": {"type": {"pattern": f"^(not-)?{ASSERT_SET}$"}}, "required": ["type"]}
     }
-    of_set = {"assert": {"minItems": 1, "items": member}, "threshold": {"not": _NOTHING}}
-    schema["allOf"] = [
-        _case([ASSERT_SET], {"properties": of_set, "required": ["assert"]}),
-        {"not": _ADVICE_THAT_BLOCKS},
-    ]
+    of_set = {"assert": {"minItems": 1, "items": member}}
+    schema["allOf"] = [_case([ASSERT_SET], {"properties": of_set, "required": ["assert"]})]
     for kind, written in kinds.items():
         then, more = _of_kind(kind, sentences[written[0]])
         schema["allOf"].append(_case(written, then))

@@ -33,7 +33,7 @@ DOCUMENTS = frozenset(
 # Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
 _WORDS = frozenset(_TABLE["checks"])
 _INSIDE = re.compile(
-    "assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria"
+    "assert|threshold|rubric|testcase|passrate|transform|evaluator|expected|minscore|criteria"
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.
@@ -60,13 +60,19 @@ def documents(key: str) -> bool:
     return plain(key) in DOCUMENTS
 
 
+def instead_of_value(place: str, key: str, value: Any) -> str:
+    """What to write instead of a value that gradegate no longer reads; empty for any other value."""
+    values = table("config", "removed.yaml")["values"].get(place, {}).get(key, {})
+    return str(values.get(value.lower(), "")) if isinstance(value, str) else ""
+
+
 @cache
 def _meant(place: str) -> Mapping[str, str]:
-    return {
-        word: entry["say"]
-        for entry in _TABLE["meant"].get(place, ())
-        for word in entry["for"].split()
-    }
+    removed = table("config", "removed.yaml")["keys"].get(place, {})
+    meant = {plain(word): cure for word, cure in removed.items()}
+    for entry in _TABLE["meant"].get(place, ()):
+        meant.update(dict.fromkeys(entry["for"].split(), entry["say"]))
+    return meant
 
 
 def is_meant(key: str, place: str) -> bool:

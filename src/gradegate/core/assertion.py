@@ -48,14 +48,11 @@ class Assertion(Held, Struct, frozen=True):
         ""  # the grader's model by its bare name: --grader says which provider serves it
     )
     members: "tuple[Assertion, ...]" = ()
-    score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
-    second_opinions: tuple[ProviderSpec, ...] = ()
     origin: Origin = NOWHERE
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the assertion names, those of its members too."""
         yield from self.graders.values()
-        yield from self.second_opinions
         for member in self.members:
             yield from member.specs()

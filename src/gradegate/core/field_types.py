@@ -1,10 +1,9 @@
 """Numbers, bounds, lists and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
@@ -20,29 +19,17 @@ Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Count = Annotated[int, Field(strict=True, ge=0)]
-Flag = Annotated[bool, Field(strict=True)]
 
 
-def _told(without: str) -> Callable[[Any], Any]:
-    """Of a threshold that is written and empty, a mistake that says what ``without`` one is written; any case of the word."""
-
-    def check(value: Any) -> Any:
-        if value is None:
-            raise PydanticCustomError("empty", "is empty", {"cure": f"write a number, {without}"})
-        return value.lower() if isinstance(value, str) and value.lower() == "none" else value
-
-    return check
+def _filled(value: Any) -> Any:
+    """A threshold that is written and empty is a mistake."""
+    if value is None:
+        raise PydanticCustomError("empty", "is empty", {"cure": "write a number, or remove it"})
+    return value
 
 
 # A threshold as configs write it; None where they write none.
-OfAssertion = Annotated[
-    Number | Literal["none"] | None,
-    BeforeValidator(_told("or `none`: the score is reported and decides nothing")),
-]
-OfTest = Annotated[
-    Number | Literal["none"] | None,
-    BeforeValidator(_told("or `none`: every assertion must pass, whatever defaultTest sets")),
-]
+Threshold = Annotated[Number | None, BeforeValidator(_filled)]
 
 
 def _day(value: Any) -> Any:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, NamedTuple, Self
 
 from gradegate.core.assertion import Held
-from gradegate.core.provider_spec import NOWHERE, ProviderSpec
+from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Mistake, Origin
 from gradegate.structs import Likened, Readable, Struct, replace
 
@@ -88,7 +88,6 @@ class Rule(Struct, frozen=True):
     min_pass_rate: float | None = None
     min_score: float | None = None
     min_cases: int | None = None  # fewer that passed or failed are too few to tell
-    confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
     blocking: bool = True
     every_case: Annotated[
         bool, "Each case must pass: the rule of a config without a gate block."
@@ -157,10 +156,9 @@ class Note(Struct, frozen=True):
     origin: Origin | None = None
 
 
-class Policy(Likened, frozen=True, eq=False):
+class Policy(Struct, frozen=True):
     """The rules of one suite."""
 
-    beside = ("preset",)
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
@@ -170,11 +168,9 @@ class Policy(Likened, frozen=True, eq=False):
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
-    second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     sentinels: SentinelFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
-    preset: Note | None = None  # the keys that a preset brought, for people
 
     def held(self, confirm: str, runs: Runs | None) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
@@ -183,13 +179,7 @@ class Policy(Likened, frozen=True, eq=False):
             replace(rule, runs=rule.runs.under(given) if rule.runs else given)
             for rule in self.rules
         )
-        over = [f"confirm: {confirm}"] * bool(confirm) + (
-            [f"runs: {{of: {runs.of}, pass: {runs.passes}}}"] if runs else []
-        )
-        preset = self.preset and replace(self.preset, text=", but ".join([self.preset.text, *over]))
-        return replace(
-            self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules), preset=preset
-        )
+        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:

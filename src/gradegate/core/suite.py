@@ -38,7 +38,6 @@ class Case(Struct, frozen=True):
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
-    scoring: Code = ""  # makes the score and the outcome of its answers from their grades
     providers: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     target: ProviderSpec | None = None  # asked in place of the suite's targets
@@ -106,7 +105,6 @@ class Suite(Struct, frozen=True):
             ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
         )
         yield from (*self.graders.values(), *self.given.values())
-        yield from self.policy.second_opinions
         for case in self.cases:
             yield from case.options.graders.values()
             yield from ([case.target] if case.target else [])

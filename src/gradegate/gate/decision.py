@@ -11,7 +11,7 @@ from gradegate.gate.case_runs import as_cases, outcome_of, whole
 from gradegate.gate.grader_drift import ruled
 from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.reasks.needs import Opened, parts_of, units
-from gradegate.gate.reasks.stopping import CONTRADICTION, DISAGREEMENT, DOUBT, RETURN
+from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, spared
 from gradegate.results.baseline import NEW_FAILURE
@@ -125,7 +125,7 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
     first, more = found[0].reason, len(found) > 1
     what, _, how = first.partition(": ")
     said = f"{many(len(found), 'error')}{'; the first' * more}: {first}"
-    if what in (CONTRADICTION, DISAGREEMENT, DOUBT, RETURN) and all(
+    if what in (CONTRADICTION, DOUBT, RETURN) and all(
         error.reason.startswith(f"{what}: ") for error in found
     ):
         said = f"{what} on {many(len(found), 'case')} ({'the first: ' * more}{how})"

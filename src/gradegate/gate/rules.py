@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from gradegate.core.numbers import many, mean, percent, percents, reached, scores
+from gradegate.core.numbers import many, mean, percents, reached, scores
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
 from gradegate.gate.reasks.ballot import fails
-from gradegate.gate.statistics import Interval, wilson
 from gradegate.results.baseline import PRE_EXISTING, standing
 from gradegate.results.case_outcome import strangeness
 from gradegate.results.grades import Grade, Outcome
@@ -136,7 +135,6 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         again = AskedAgain((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
         reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
     score = None if average is None else float(average)
-    interval = _interval(rule, counts) or (None, None)
     return RuleResult(
         rule,
         outcome,
@@ -146,7 +144,6 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         counts.errored,
         counts.pass_rate,
         score,
-        *interval,
     )
 
 
@@ -167,26 +164,12 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
     if rule.min_pass_rate is None and not rule.every_case:
         return Outcome.PASS
     least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    interval = _interval(rule, counts)
-    if interval is None:
-        return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
-    if interval.high < least:
-        return Outcome.FAIL
-    return Outcome.PASS if interval.low >= least else Outcome.ERROR
+    return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
     return f"only {graded:,} of at least {many(least, 'case')} graded" if graded < least else ""
-
-
-def _interval(rule: Rule, counts: Counts) -> Interval | None:
-    """Where the pass rate of all cases lies, of which these are a sample; None for a rule that does not ask."""
-    return (
-        None
-        if rule.confidence is None
-        else wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
-    )
 
 
 def count(outcomes: Iterable[Outcome]) -> Counts:
@@ -230,13 +213,9 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
     missed, measured = [], []
     if rule.min_pass_rate is not None:
         rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
-        outcome, within = by_counts(rule, counts), ""
-        if interval := _interval(rule, counts):
-            low, high = (percent(share, 2) for share in interval)
-            told = ": inconclusive" if outcome is Outcome.ERROR else ""
-            within = f"{told} ({low} to {high} with {percent(rule.confidence or 0.0)} confidence)"
-        missed += [f"pass rate {rate} is below {least}{within}"] * (outcome is Outcome.FAIL)
-        measured.append(f"pass rate {rate}, at least {least}{within}")
+        if by_counts(rule, counts) is Outcome.FAIL:
+            missed.append(f"pass rate {rate} is below {least}")
+        measured.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:
         score, least = scores(float(average), rule.min_score, rule.scale)
         missed += (

@@ -27,14 +27,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(hits: int, count: int, confidence: float = 0.95) -> Interval | None:
-    """The two-sided score interval of ``hits`` of ``count``, None where nothing was counted.
+def wilson(hits: int, count: int) -> Interval | None:
+    """The two-sided 95 % score interval of ``hits`` of ``count``, None where nothing was counted.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927), 209-212.
     """
     if not count:
         return None
-    square = _quantile((1 + confidence) / 2) ** 2
+    square = _quantile(0.975) ** 2
     middle = (hits + square / 2) / (count + square)
     half = math.sqrt(square * (hits * (count - hits) / count + square / 4)) / (count + square)
     # The ends at 0 and 1 are exact; rounding must not move them inside.
@@ -174,7 +174,6 @@ class Lead(NamedTuple):
 
     votes: int
     held: bool = True  # wrong ones stay within 1 % of runs
-    sure: int = LEADS[-1]  # so many votes of one of several graders, all alike, are no flips
 
 
 def lead(grades: int, noise: float) -> Lead:
@@ -184,10 +183,7 @@ def lead(grades: int, noise: float) -> Lead:
     """
     enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
     votes = next(enough, None)
-    sure = next(
-        (votes for votes in LEADS if grades * exact(noise) ** votes <= WRONG_FAILS), LEADS[-1]
-    )
-    return Lead(votes or LEADS[-1], votes is not None, sure)
+    return Lead(votes or LEADS[-1], votes is not None)
 
 
 def wrong_fail(votes: int, noise: float) -> Fraction:

@@ -57,7 +57,7 @@ def request(job: Job) -> bytes:
 
 def definition(case: Case, variables: Mapping[str, Any]) -> bytes:
     """What a case gives and asks for, apart from its assertions."""
-    scripts = [code for code in (case.options.transform, case.scoring) if code]
+    scripts = [case.options.transform] if case.options.transform else []
     return digest([variables, case.turns, case.threshold, case.options.settings, *scripts])
 
 
@@ -119,13 +119,13 @@ def conversation(job: Job) -> str:
 class Terms(NamedTuple):
     """What one grade is held to, beside the variables and the threshold of its case.
 
-    ``limit`` is the threshold that applies, a default of the grader's included, or the word "none". ``options`` are
+    ``limit`` is the threshold that applies, a default of the grader's included. ``options`` are
     those that are not the grader's defaults, ``rubric`` the steps of its prompt, ``transforms`` of context and answer.
     """
 
     type: str
     value: Any
-    limit: float | str | None
+    limit: float | None
     weight: float
     options: Mapping[str, Any]
     rubric: Any = ()
@@ -144,7 +144,7 @@ def terms(binding: Binding) -> Terms:
     options = {
         name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
     }
-    limit = "none" if binding.score_only else binding.limit
+    limit = binding.limit
     limit = (
         getattr(grader, "threshold", None) if limit is None else limit
     )  # of one that looks at it itself
@@ -238,8 +238,7 @@ def _job(job: Job) -> Iterator[Any]:
             bound.asserted.blocking,
             bound.again.mode,
         ]
-        models = [*bound.models.items(), *(("again", model) for model in bound.again.opinions)]
-        yield [[need, model.id, _options(model.spec)] for need, model in models]
+        yield [[need, model.id, _options(model.spec)] for need, model in bound.models.items()]
 
 
 def _options(spec: ProviderSpec | None) -> list[str]:

@@ -201,4 +201,3 @@ def grading_models(job: Job) -> Iterator[Provider]:
     """The models that may grade the answers of a job."""
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         yield from bound.models.values()
-        yield from bound.again.opinions

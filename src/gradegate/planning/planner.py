@@ -103,10 +103,6 @@ class Planner:
             jobs = self._jobs(cases, targets)
             self.mistakes += self.names.mistakes()
             return jobs
-        try:
-            self.binder.opinions(self.suite.policy.second_opinions)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
         self.mistakes += derived_metrics.derived(self.suite, jobs)
         if len(targets) == len(self.suite.targets):

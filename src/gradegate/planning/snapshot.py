@@ -43,7 +43,7 @@ class ModelTerms(Likened, frozen=True, eq=False):
 class GradeTerms(Held, Likened, frozen=True, eq=False):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
-    beside = ("mode", "asked_again", "origin")
+    beside = ("mode", "origin")
     type: str
     value: bytes
     options: bytes
@@ -53,12 +53,9 @@ class GradeTerms(Held, Likened, frozen=True, eq=False):
     weight: float
     blocking: bool
     most: bool = False  # its limit is one from above
-    free: bool = False  # `threshold: none`: held to no limit
     models: tuple[tuple[str, ModelTerms], ...] = ()
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
-    opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
-    asked_again: tuple[ModelTerms, ...] = ()  # the same, whoever names them
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = NOWHERE
 
@@ -72,7 +69,7 @@ class CaseInput(NamedTuple):
 
 # What an answer depends on beside its question and its assertions, as a finding names it where it is another one.
 APART = (
-    "its `prefix`, `suffix`, `transform` or scoring function changed",
+    "its `prefix`, `suffix` or `transform` changed",
     "the conversation before it changed",
     "what it is compared with, or how, changed",
     "the target or prompt settings that its code reads changed",
@@ -175,7 +172,7 @@ class _Reader:
 
     def answer(self, job: Job, target: int, prompt: int) -> AnswerTerms:
         case = job.case
-        around = [case.options.prefix, case.options.suffix, case.options.transform, case.scoring]
+        around = [case.options.prefix, case.options.suffix, case.options.transform]
         said = [turn for turn in case.turns if turn.role == "assistant"]
         recorded = digest([case.output, said]) if case.recorded else b""
         asked, before = self._question(job), b""
@@ -233,23 +230,19 @@ class _Reader:
         held, asserted = terms(binding), binding.asserted
         bound = binding if isinstance(binding, Bound) else None
         again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
-        asked_again = tuple(map(self._grading, again.opinions))
         return GradeTerms(
             type=held.type,
             value=b"" if held.value is None else digest(held.value),
             options=digest([held.options, held.transforms]),
             rubric=digest(held.rubric) if held.rubric else b"",
             metric=asserted.metric,
-            limit=None if isinstance(held.limit, str) else held.limit,
+            limit=held.limit,
             weight=held.weight,
             blocking=asserted.blocking,
             most=bound is not None and bound.grader.scoring.most,
-            free=isinstance(held.limit, str),
             models=tuple((need, self._grading(model)) for need, model in models),
             confirm=again.mode if again.own else "",
             mode=again.mode,
-            opinions=asked_again if again.own_opinions else (),
-            asked_again=asked_again,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
             members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
             origin=asserted.origin,

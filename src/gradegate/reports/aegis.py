@@ -68,21 +68,14 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
     shortname, config = _shortname(grade), grade.assertion.config
     # The arguments as the payload has them, without what our assertion is given besides.
     entry = SHORTNAMES.get(shortname)
-    options: dict[str, Any] = {**config, "value": grade.assertion.value}
-    names = (
-        {ours: name for name, ours in entry.args.items()}
-        if entry
-        else {name: name for name in config}
-    )
+    arguments = entry.args if entry else config
     return Evaluation(
         id=number,
         run_id=None,
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
-            name: plain(options[ours])
-            for ours, name in names.items()
-            if options.get(ours) is not None
+            name: plain(config[name]) for name in arguments if config.get(name) is not None
         },
         threshold=_of_hundred(grade.threshold),
         prompt=variables.get("prompt"),

@@ -237,12 +237,11 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
     odd = 0
-    for row in baseline.answers:  # whether a case is not what its assertions come to, and nothing says that a function decided it
+    for row in baseline.answers:  # whether a case is not what its assertions come to
         outcomes = {grade.outcome for grade in row.grades if grade.counts}
-        decided = row.threshold is not None or bool(row.reason)
         odd += (
             bool(outcomes)
-            and not decided
+            and row.threshold is None
             and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
         )
     if odd:

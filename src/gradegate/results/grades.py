@@ -56,12 +56,11 @@ class Asserted(Held, Struct, frozen=True):
 
 
 class Vote(Readable, frozen=True):
-    """What one ask of a grade said, and the model that said it. An ERROR counts for neither side."""
+    """What one ask of a grade said. An ERROR counts for neither side."""
 
     outcome: Outcome
     score: float | None = None
     reason: str = ""
-    model: str = ""
 
 
 class Counterpart(Readable, frozen=True):

@@ -94,10 +94,6 @@ class RuleResult(Power, frozen=True):
     errored: int = 0
     pass_rate: Annotated[float | None, "From 0 to 1; null when nothing was graded."] = None
     score: float | None = None
-    low: Annotated[float | None, "The interval of the pass rate, where the rule asks for one."] = (
-        None
-    )
-    high: float | None = None
     base_rate: Annotated[
         float | None, "The pass rate on the base of what both have; null without a base."
     ] = None

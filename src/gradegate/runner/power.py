@@ -89,7 +89,7 @@ def with_powers(plan: Plan) -> Plan:
     share = failed / sum(row.runs or 1 for row in graded) if graded else _FAILING_RUNS
     figures = []
     for rule in rules:
-        judges = rule.blocking and rule.judges and rule.confidence is None
+        judges = rule.blocking and rule.judges
         found = (
             [_power(part, askable, answers.get(rule.suite, []), share) for part in parts_of(rule)]
             if judges

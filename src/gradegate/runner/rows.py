@@ -1,80 +1,28 @@
 """Rows of answers: graded, failed, missing, and those for calls that the budget did not cover."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from gradegate.assertions.grading import code_result as program_objects
 from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.assertions.grading.conclusion import missing, unjudged
 from gradegate.core.conversation import Transcript
-from gradegate.core.numbers import many, weighted_mean
 from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took
-from gradegate.errors import NO_ANSWER, GradegateError, NoVerdict, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.gate.reasks.ballot import undecided
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job
-from gradegate.results.case_outcome import Conclusion, conclude_case, named_scores
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.runner.transforms import Untransformed
 from gradegate.structs import replace
-from gradegate.templating.script import ScriptError, of_scoring
-
-
-def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
-    """The outcome of an answer: by ``conclude_case``, or by the test's ``assertScoringFunction``.
-
-    That is asked only where every grade is known, and what it does not say is an ERROR. A failure decides nothing before it: the
-    function may overrule it.
-    """
-    if not case.scoring:
-        return conclude_case(grades, case.threshold)
-    counted = [grade for grade in grades if not grade.inner]
-    if errors := sum(grade.outcome is Outcome.ERROR for grade in counted):
-        return Conclusion(
-            Outcome.ERROR, None, f"assertScoringFunction was not called: {many(errors, 'error')}"
-        )
-    components = []
-    for grade in counted:
-        assertion = {
-            name: getattr(grade.assertion, name) for name in ("type", "value", "metric", "weight")
-        }
-        passed = grade.outcome is Outcome.PASS
-        components.append(
-            {"pass": passed, "score": grade.score, "reason": grade.reason, "assertion": assertion}
-        )
-    pairs: dict[str, list[tuple[float, float]]] = {}
-    for name, score, weight in named_scores(grades):
-        pairs.setdefault(name, []).append((score, weight))
-    # The weighted mean of each metric, as promptfoo's `namedScores`.
-    named = {
-        name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0
-        for name, scores in pairs.items()
-    }
-    try:
-        value = (
-            of_scoring(case.scoring)
-            .call(named, {"threshold": case.threshold, "componentResults": components})
-            .value
-        )
-        if not isinstance(value, Mapping):
-            raise NoVerdict(
-                f"it returned {program_objects.kind(value)} instead of `{{pass, score, reason}}`"
-            )
-        verdict = program_objects.verdict(value)
-    except (ScriptError, NoVerdict) as e:
-        return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
-    outcome = Outcome.PASS if verdict.passed else Outcome.FAIL
-    return Conclusion(
-        outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason"
-    )
 
 
 def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
     """The row with these grades, and with what they come to."""
     grades = tuple(grades)
-    return replace(row, grades=grades, **concluded(case, grades)._asdict())
+    return replace(row, grades=grades, **conclude_case(grades, case.threshold)._asdict())
 
 
 def graded(
@@ -106,7 +54,7 @@ def graded(
         answer.prompt,
         identity(planned or job, repeat),
         **found,
-        **concluded(job.case, grades)._asdict(),
+        **conclude_case(grades, job.case.threshold)._asdict(),
     )
 
 

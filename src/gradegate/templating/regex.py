@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from gradegate.files.documents import fault
 from gradegate.files.limits import MAX_PATTERN, SCRIPT_MEMORY
@@ -30,13 +29,11 @@ _INSTEAD = {
 }
 
 
-def do(method: str, pattern: str, *arguments: Any) -> Any:
-    """A method of a compiled ``re``; of ``search`` in each of the arguments: whether it finds anything. Raises ValueError."""
+def find(pattern: str, *texts: str) -> list[bool]:
+    """Whether an expression of Python's matches somewhere in each text. Raises ValueError."""
     try:
         compiled = re.compile(pattern)
-        if method == "search":
-            return [compiled.search(text) is not None for text in arguments]
-        return getattr(compiled, method)(*arguments)
+        return [compiled.search(text) is not None for text in texts]
     except (re.error, OverflowError, IndexError) as e:
         raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
 
@@ -60,9 +57,9 @@ def matches(pattern: str, text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def check(pattern: str, javascript: bool = False) -> None:
-    """Raises ValueError for what is no expression of Python's or JavaScript's, or cannot be compiled within the limits."""
-    for escape in re.finditer(r"\\(.)", pattern, re.DOTALL) if javascript else ():
+def check(pattern: str) -> None:
+    """Raises ValueError for what is no expression of JavaScript's, or cannot be compiled within the limits."""
+    for escape in re.finditer(r"\\(.)", pattern, re.DOTALL):
         if cure := _INSTEAD.get(escape[1]):
             raise ValueError(
                 f"`{escape[0]}` is the letter {escape[1]} in JavaScript's expressions: write `{cure}`"
@@ -70,7 +67,7 @@ def check(pattern: str, javascript: bool = False) -> None:
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"has more than {MAX_PATTERN:,} characters")
     try:
-        search(pattern, "", javascript)
+        search(pattern, "", javascript=True)
     except Exceeded as e:
         raise ValueError(f"cannot be used: {e}") from e
 
@@ -86,14 +83,4 @@ def search(pattern: str, text: str, javascript: bool = False) -> bool:
 
 def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:
     """Of each text whether the pattern is found in it."""
-    return list(evaluate(f"{_HERE}:do", "search", pattern, *texts))
-
-
-def split(pattern: str, text: str) -> list[str | None]:
-    """The text as the pattern parts it; a group that takes no part is None."""
-    return list(evaluate(f"{_HERE}:do", "split", pattern, text))
-
-
-def without(pattern: str, text: str) -> str:
-    """The text without what the pattern matches."""
-    return str(evaluate(f"{_HERE}:do", "sub", pattern, "", text))
+    return list(evaluate(f"{_HERE}:find", pattern, *texts))

@@ -129,11 +129,6 @@ def of_transform(code: Code, parameter: str = "output") -> Script | Function:
     )
 
 
-def of_scoring(code: Code) -> Script | Function:
-    """An ``assertScoringFunction``."""
-    return Function(code, "func") if isinstance(code, Program) else of_transform(code)
-
-
 def of_response(code: Code) -> Script:
     """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
     names = ("json", "text", "context")

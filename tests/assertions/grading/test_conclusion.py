@@ -26,9 +26,9 @@ def grader(**scoring):
     return Scored()
 
 
-def concluded(verdict, kind="is-good", *, threshold=None, score_only=False, **scoring):
+def concluded(verdict, kind="is-good", *, threshold=None, **scoring):
     """The grade of a verdict by a grader with this scoring; `kind` is the type of the assertion."""
-    bound = Bound(Asserted(kind), grader(**scoring), threshold, score_only=score_only)
+    bound = Bound(Asserted(kind), grader(**scoring), threshold)
     return conclude(bound, verdict, NO_USAGE)
 
 
@@ -71,24 +71,6 @@ def test_a_score_equal_to_the_threshold_passes(kind, score, threshold, scoring, 
 def test_the_threshold_of_the_config_wins_over_the_default(threshold, scoring, applied, outcome):
     grade = concluded(Verdict(0.5), threshold=threshold, **scoring)
     assert (grade.threshold, grade.outcome) == (applied, outcome)
-
-
-@each(
-    "kind, passed, score, scoring, outcome",
-    [
-        ("is-good", None, 0.1, {}, PASS),
-        ("not-is-good", None, 0.1, {}, PASS),
-        ("is-good", None, 0.0, {"above_zero": True}, PASS),
-        ("is-good", False, 0.9, {}, FAIL),
-        ("is-good", True, 0.0, {}, PASS),
-        ("not-is-good", True, 0.9, {}, FAIL),
-        ("is-good", False, 0.1, {"decides": True}, PASS),
-        ("not-is-good", True, 0.9, {"decides": True}, PASS),
-    ],
-)
-def test_a_score_without_a_threshold_fails_only_by_the_word_of_its_grader(kind, passed, score, scoring, outcome):
-    grade = concluded(Verdict(score, passed), kind, score_only=True, default=0.5, **scoring)
-    assert (grade.threshold, grade.outcome) == (None, outcome)
 
 
 @each(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.core.usage import Usage
 from gradegate.gate.reasks.ballot import concluded, doubts, is_contradicted, noisier, undecided
-from gradegate.gate.reasks.stopping import DISAGREEMENT, Prior, Standing, standing, turn
+from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
 from gradegate.results.accounts import ConfirmReport
 from gradegate.results.grades import Asserted, Grade, Outcome, Vote
@@ -17,7 +17,6 @@ from support.each import each
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())
-OPINIONS = json.loads((CONFORMANCE / "history.json").read_text())["opinions"]
 OUTCOMES = {"P": Outcome.PASS, "F": Outcome.FAIL, "E": Outcome.ERROR}
 CONCLUSIONS = {"pass": Outcome.PASS, "fail": Outcome.FAIL, "error": Outcome.ERROR}
 
@@ -35,7 +34,7 @@ def grades(replies):
 
 
 def grade_of(replies, lead):
-    return concluded(grades(replies), ["judge"] * len(replies), Lead(lead))
+    return concluded(grades(replies), Lead(lead))
 
 
 @each("vector", VECTORS["confirm"], ids=lambda vector: f"{vector['lead']}-{vector['replies']}")
@@ -46,22 +45,6 @@ def test_the_vectors(vector):
     assert set(stands[:-1]) <= {Standing.OPEN}
     assert len(asks) == vector["asks"]
     assert grade_of(vector["replies"], vector["lead"]).outcome is CONCLUSIONS[vector["conclusion"]]
-
-
-@each("vector", OPINIONS, ids=lambda vector: f"{vector['opinions']}-{vector['replies']}")
-def test_second_opinions(vector):
-    asks, opinions = outcomes(vector["replies"]), vector["opinions"]
-    lead = Lead(vector["lead"], sure=vector["sure_votes"])
-    stands = [standing(asks[:count], lead, opinions) for count in range(1, len(asks) + 1)]
-    asked = [turn(number, opinions) for number in range(len(asks))]
-    assert (asked, len(asks)) == (vector["asked"], vector["asks"])
-    assert (set(stands[:-1]) <= {Standing.OPEN}, stands[-1] is not Standing.OPEN) == (True, True)
-    grade = concluded(grades(vector["replies"]), [f"m{it}" for it in asked], lead, opinions)
-    why = (
-        "disagree" if grade.reason.startswith(f"{DISAGREEMENT}: m") else "contradicts" if "contradicts itself" in grade.reason else "errors"
-    )
-    found = grade.outcome if len(asks) > 1 else asks[0]
-    assert (found, why if found is Outcome.ERROR else "") == (CONCLUSIONS[vector["conclusion"]], vector["why"])
 
 
 @given(st.lists(st.sampled_from("PFE"), max_size=30), st.integers(2, 8))
@@ -118,35 +101,6 @@ def test_where_a_grade_stands_after_some_asks(replies, lead, expected):
     assert standing(outcomes(replies), Lead(lead)) is expected
 
 
-@each(
-    ("replies", "opinions", "expected"),
-    [
-        ("FPP", 0, Standing.PASS),
-        ("FPE", 1, Standing.OPEN),
-        ("FPPP", 1, Standing.PASS),  # the third ask is of the first grader again
-        ("FPFP", 1, Standing.OPEN),
-        ("FPFPP", 1, Standing.PASS),
-        ("FPP", 2, Standing.PASS),
-    ],
-)
-def test_passes_overturn_only_if_the_first_grader_gave_one(replies, opinions, expected):
-    assert standing(outcomes(replies), Lead(4, sure=8), opinions) is expected
-
-
-@each(
-    ("replies", "sure", "expected"),
-    [
-        ("FPFP", 2, Standing.DISPUTED),
-        ("FPFP", 3, Standing.OPEN),
-        ("FPF", 2, Standing.OPEN),
-        ("FPPP", 2, Standing.PASS),  # the first grader is sure of nothing
-        ("FEFPEP", 2, Standing.DISPUTED),  # what gave no verdict says nothing of a grader
-    ],
-)
-def test_graders_are_at_odds_where_each_is_sure_of_another_outcome(replies, sure, expected):
-    assert standing(outcomes(replies), Lead(8, sure=sure), 1) is expected
-
-
 STEADY = Prior(2, 58, 0.05, 0.1, 1)
 
 
@@ -173,33 +127,26 @@ def test_a_grade_with_a_history_is_asked_twenty_times():
     assert [standing(outcomes(replies[:number]), Lead(2), prior=flaky).value for number in (19, 20)] == ["open", "contradictory"]
 
 
-def test_who_grades_an_ask():
-    assert [turn(number, 0) for number in range(4)] == [0, 0, 0, 0]
-    assert [turn(number, 1) for number in range(6)] == [0, 1, 0, 1, 0, 1]
-    assert [turn(number, 2) for number in range(8)] == [0, 1, 0, 2, 1, 0, 2, 1]
-
-
-def test_a_concluded_grade_has_the_mean_score_of_the_votes_that_won_and_the_model_of_the_first():
+def test_a_concluded_grade_has_the_mean_score_of_the_votes_that_won():
     asks = [replace(ask, score=score, model=f"m{n}") for n, (ask, score) in enumerate(zip(grades("FPP"), (0.0, 0.75, 1.0), strict=True))]
-    found = concluded(asks, ["a", "b", "c"], Lead(2))
+    found = concluded(asks, Lead(2))
     assert (found.outcome, found.score, found.reason, found.model, found.confirmed) == (Outcome.PASS, 0.875, "P2", "m0", False)
-    assert [vote.model for vote in found.votes] == ["a", "b", "c"]
-    silent = concluded([replace(ask, score=None) for ask in asks], ["a", "b", "c"], Lead(2))
+    silent = concluded([replace(ask, score=None) for ask in asks], Lead(2))
     assert silent.score is None
-    partly = concluded([asks[0], replace(asks[1], score=None), asks[2]], ["a", "b", "c"], Lead(2))
+    partly = concluded([asks[0], replace(asks[1], score=None), asks[2]], Lead(2))
     assert partly.score == 1.0
 
 
 def test_an_unreadable_score_is_the_first_of_the_votes_that_won():
     asks = [replace(ask, unread=unread) for ask, unread in zip(grades("FPFPP"), ("1", "", "3", "4", "5"), strict=True)]
-    assert concluded(asks, ["m"] * 5, Lead(2)).unread == "4"
-    assert concluded(asks[:3:2], ["m"] * 2, Lead(2)).unread == "1"
+    assert concluded(asks, Lead(2)).unread == "4"
+    assert concluded(asks[:3:2], Lead(2)).unread == "1"
 
 
 def test_an_undecided_grade_is_one_of_setup_if_any_ask_was():
     asks = grades("FEE")
-    assert not concluded(asks, ["m"] * 3, Lead(2)).setup
-    assert concluded([asks[0], asks[1], replace(asks[2], setup=True)], ["m"] * 3, Lead(2)).setup
+    assert not concluded(asks, Lead(2)).setup
+    assert concluded([asks[0], asks[1], replace(asks[2], setup=True)], Lead(2)).setup
 
 
 @each(("before", "now", "expected"), [(False, False, False), (True, False, True), (False, True, True)])
@@ -225,15 +172,10 @@ def test_a_grader_contradicts_itself_with_at_most_one_error(outcome, votes, undo
 
 def test_a_history_is_named_where_it_leaves_a_grade_undecided():
     flaky, asks = Prior(30, 30, 0.25, 0.5, 100_000), grades("FFFP" * 5)
-    found = concluded(asks, ["m"] * 20, Lead(2), prior=flaky)
+    found = concluded(asks, Lead(2), prior=flaky)
     assert found.reason == "the re-asks cannot tell a broken case from a flaky one: 15 of 20 asks failed, and 30 of 60 before"
-    back = concluded(grades("FFF"), ["m"] * 3, Lead(2), prior=replace(STEADY, failed="2026-11-02"))
+    back = concluded(grades("FFF"), Lead(2), prior=replace(STEADY, failed="2026-11-02"))
     assert back.reason == "the failure comes and goes: it failed here, and also on 2026-11-02 without a change"
-
-
-def test_graders_that_disagree_are_named_with_their_votes():
-    found = concluded(grades("FPFPF"), ["a", "b", "a", "b", "a"], Lead(8, sure=2), 1)
-    assert found.reason == "the graders disagree: a failed 3 of 3 asks, b passed 2 of 2"
 
 
 @each(("overturned", "graded", "noise", "expected"), [(0, 10, 0.0, False), (1, 10, 0.0, True), (1, 1, 0.01, False), (1, 1, 0.009, True)])

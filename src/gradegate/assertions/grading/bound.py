@@ -13,15 +13,10 @@ from gradegate.structs import Struct
 
 
 class Again(Struct, frozen=True):
-    """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
-
-    ``own`` and ``own_opinions``: the assertion says so, and not the gate.
-    """
+    """How a failing grade is asked again: "off", "grader" or "answers". ``own``: the assertion says so, and not the gate."""
 
     mode: str = "off"
-    opinions: tuple[Provider, ...] = ()
     own: bool = False
-    own_opinions: bool = False
 
 
 NEVER_AGAIN = Again()
@@ -37,7 +32,6 @@ class Bound(Struct, frozen=True):
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
-    score_only: bool = False  # held to no threshold, not even to the grader's own
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -46,10 +40,8 @@ class Bound(Struct, frozen=True):
 
     @property
     def limit(self) -> float | None:
-        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
-        if self.score_only or self.threshold is not None:
-            return self.threshold
-        return self.grader.scoring.default
+        """What a score has to reach: the config's threshold, or else the grader's own; None where there is neither."""
+        return self.grader.scoring.default if self.threshold is None else self.threshold
 
     @property
     def compares(self) -> bool:

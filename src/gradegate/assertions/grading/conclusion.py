@@ -26,11 +26,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
     limit = bound.limit
-    passed = (
-        verdict.passed
-        if scoring.decides and not bound.score_only
-        else _passed(bound, verdict, limit)
-    )
+    passed = verdict.passed if scoring.decides else _passed(bound, verdict, limit)
     score, reasons = verdict.score, []
     if negated:
         passed, score = not passed, _reversed(score)
@@ -58,8 +54,6 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
 
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
     scoring = bound.grader.scoring
-    if bound.score_only and (scoring.decides or verdict.passed is None):
-        return not bound.asserted.negated  # nothing can fail, whichever way the assertion is read
     if limit is not None:
         return verdict.passed is not False and reached(verdict.score, limit, scoring.tolerance)
     if verdict.passed is not None:

@@ -70,11 +70,7 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
 
     def read(item: Object) -> Judgement[str]:
         written = form.entry(item, key)
-        word = (
-            str(written)
-            if isinstance(written, int) and not isinstance(written, bool)
-            else form.word(written)
-        )
+        word = form.word(written)
         if word not in known:
             raise Unreadable(
                 f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}"

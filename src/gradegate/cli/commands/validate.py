@@ -37,9 +37,6 @@ def run(args: argparse.Namespace) -> int:
         f"{f'{it.origin}: ' if it.origin else ''}gate {it.kind.value}: {it.text}"
         for it in prepared.changes.found
     ]
-    lines += [
-        f"{policy.preset.origin}: {policy.preset.text}" for policy in plan.policies if policy.preset
-    ]
     lines += [model.chosen for model in plan.models if model.chosen]
     lines += (
         inventory(plan.keys, prepared.secrets.names)

@@ -79,7 +79,7 @@ class _Reader:
         }
 
     def suite(self) -> Suite:
-        keys, file, notes = self._keys, self._source.file, self._metrics.notes
+        keys, file, notes = self._keys, self._source.file, list[Note]()
         cases = tuple(
             case for i, block in enumerate(keys.evaluations) for case in self._block(i, block)
         )

@@ -21,7 +21,6 @@ from gradegate.gate.changes.weakening import (
     matched,
     milder,
 )
-from gradegate.planning.identity import digest
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
@@ -29,7 +28,7 @@ from gradegate.structs import names, replace
 
 _NAMED = 3  # tests that a finding names
 # Limits of a rule: those that ask for as much, and those that let as much through.
-_LEAST = ("min-pass-rate", "min-score", "min-cases", "confidence")
+_LEAST = ("min-pass-rate", "min-score", "min-cases")
 _MOST = tuple(name for name in LIMITS if name.startswith("max-"))
 _SAME_TARGET: Keys[ModelTerms] = (
     lambda model: model,
@@ -148,13 +147,6 @@ def _at(origin: Origin | None, file: Origin) -> Origin:
 def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     file, before, now = Origin(new.file), old.policies[0], new.policies[0]
     yield from _rules(old, new, file)
-    asked, asks = (
-        {
-            digest([spec.id, spec.label, dict(spec.config), dict(spec.env)])
-            for spec in policy.second_opinions
-        }
-        for policy in (before, now)
-    )
     lenient = min(map(_strictness, new.policies)) < min(map(_strictness, old.policies))
     compared = any(policy.compare for policy in old.policies) and not all(
         policy.compare for policy in new.policies
@@ -173,12 +165,6 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         ),
         (milder(before.confirm, now.confirm), WEAKER, confirm),
         (now.noise > before.noise, WEAKER, noise),
-        (
-            asks - asked,
-            WEAKER,
-            "further models are re-asked about failures: `gate.second-opinions`",
-        ),
-        (asks < asked, CHANGED, "`gate.second-opinions` changed"),
         (
             before.sentinels and not now.sentinels,
             WEAKER,

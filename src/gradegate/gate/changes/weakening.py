@@ -1,6 +1,5 @@
 """Planned answers and grades of two checkouts compared: each of the base must stand in the head, wherever, and ask for as much."""
 
-import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -122,8 +121,6 @@ def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
 
 def strictness(grade: GradeTerms) -> tuple[float, bool]:
     """How much the threshold asks for: more is stricter, whichever way the assertion is read."""
-    if grade.free:  # the word `none` asks for nothing
-        return -math.inf, False
     # No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above.
     limit = (0.0, True) if grade.limit is None else (grade.limit, False)
     turned = grade.most != grade.negated
@@ -137,26 +134,16 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         lower = old.limit is not None and new.limit is not None and new.limit < old.limit
         if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
             yield WEAKER, "its negated assertions changed"
-    elif new.free and not old.free:
-        was = "the grader's own verdict" if old.limit is None else f"the threshold {old.limit:g}"
-        yield WEAKER, f"no longer decides: {was} became `threshold: none`"
     elif strictness(new) < strictness(old):
         yield WEAKER, f"is weaker: threshold {_shown(old.limit)} became {_shown(new.limit)}"
     elif (
-        old.limit is None and new.limit is not None and not old.free
+        old.limit is None and new.limit is not None
     ):  # a score without a yes or no counts from now on
         yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
     if old.confirm != new.confirm and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
-    if old.opinions != new.opinions:
-        further = set(new.asked_again) - set(old.asked_again)  # each may overturn a failure
-        yield (
-            (WEAKER, "its `second-opinions` ask further models")
-            if further
-            else (CHANGED, "its `second-opinions` changed")
-        )
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)

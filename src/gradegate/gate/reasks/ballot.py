@@ -6,14 +6,12 @@ from gradegate.core.numbers import many, mean, percent
 from gradegate.core.usage import NO_USAGE
 from gradegate.gate.reasks.stopping import (
     CONTRADICTION,
-    DISAGREEMENT,
     DOUBT,
     MOST_ERRORS,
     RETURN,
     Prior,
     Standing,
     standing,
-    sure_votes,
 )
 from gradegate.gate.statistics import Lead, tail
 from gradegate.results.accounts import ConfirmReport
@@ -24,24 +22,15 @@ _LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a
 _FEW = 3  # grades asked again, that may be alike by chance
 
 
-def concluded(
-    asks: Sequence[Grade],
-    models: Sequence[str],
-    lead: Lead,
-    opinions: int = 0,
-    prior: Prior | None = None,
-) -> Grade:
-    """One grade of all ``asks`` of it, the first one included; ``models`` are those that were asked, ``opinions`` of them others.
+def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> Grade:
+    """One grade of all ``asks`` of it, the first one included.
 
     The score is the mean of the votes that won, so that a PASS never shows the score of a failure; the reason is the last
     winner's. As long as neither side won, it is the first grade with its votes.
     """
     outcomes = [ask.outcome for ask in asks]
-    where = standing(outcomes, lead, opinions, prior)
-    votes = tuple(
-        Vote(ask.outcome, ask.score, ask.reason, model)
-        for ask, model in zip(asks, models, strict=True)
-    )
+    where = standing(outcomes, lead, prior)
+    votes = tuple(Vote(ask.outcome, ask.score, ask.reason) for ask in asks)
     usage = sum((ask.usage for ask in asks), NO_USAGE)
     if where is Standing.OPEN:
         return replace(asks[0], votes=votes, usage=usage)
@@ -62,11 +51,7 @@ def concluded(
             confirmed=confirmed,
             model=asks[0].model,
         )
-    if where is Standing.DISPUTED:
-        sure = sure_votes(outcomes, lead, opinions)
-        no, yes = sure[Outcome.FAIL], sure[Outcome.PASS]
-        reason = f"{DISAGREEMENT}: {models[no[0]]} failed {len(no)} of {len(no)} asks, {models[yes[0]]} passed {len(yes)} of {len(yes)}"
-    elif where is Standing.RETURNING and prior:
+    if where is Standing.RETURNING and prior:
         reason = f"{RETURN}: it failed here, and also on {prior.failed} without a change"
     elif where is Standing.CONTRADICTORY:
         before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
@@ -94,7 +79,7 @@ def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
 
 
 def is_contradicted(grade: Grade) -> bool:
-    """Whether the asks of a grade lead to neither side, or graders are sure of both."""
+    """Whether the asks of a grade lead to neither side."""
     errors = sum(vote.outcome is Outcome.ERROR for vote in grade.votes)
     return (
         grade.outcome is Outcome.ERROR
@@ -127,7 +112,7 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
         for grade in asked
     ):
         said.append(
-            "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0, or set `second-opinions`."
+            "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0."
         )
     return said
 

@@ -168,7 +168,7 @@ def missed(rule: Rule, tally: Tally) -> bool:
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
     ends = (Counts(passed, tally.failed), Counts(passed + tally.undone, tally.failed))
-    return rule.confidence is None and all(by_counts(rule, end) is Outcome.FAIL for end in ends)
+    return all(by_counts(rule, end) is Outcome.FAIL for end in ends)
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -184,11 +184,8 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
         return missed(rule, tally) or tally.failed + tally.unsure + open_ <= most
     if missed(rule, tally):
         return True
-    by_counts_alone = rule.min_score is None and rule.confidence is None
-    return (
-        by_counts_alone
-        and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
-    )
+    worst = Counts(tally.passed, tally.failed + open_)
+    return rule.min_score is None and by_counts(rule, worst) is Outcome.PASS
 
 
 def width(rule: Rule, tally: Tally) -> int:
@@ -196,7 +193,7 @@ def width(rule: Rule, tally: Tally) -> int:
     if rule.max_new_failures is not None and rule.max_drop is None:
         return max(LEAST, rule.max_new_failures + 1 - tally.failed)
     least = 1.0 if rule.every_case else rule.min_pass_rate
-    if least is None or rule.min_score is not None or rule.confidence is not None:
+    if least is None or rule.min_score is not None:
         return len(tally.open)
     may_fail = int((1 - exact(least)) * (tally.passed + tally.failed + len(tally.open)))
     return max(LEAST, may_fail + 1 - tally.failed)
@@ -258,7 +255,7 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
     """The rule; of one that looks at the base and at the run itself, a rule for each."""
     if rule.beside_base and rule.own:
         yield replace(rule, max_new_failures=None, max_drop=None)
-        yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None, confidence=None)
+        yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None)
     else:
         yield rule
 

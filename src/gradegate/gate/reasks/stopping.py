@@ -1,6 +1,6 @@
 """When the votes on a grade are enough. Pure.
 
-Without a history, Wald's sequential test over outcomes and models decides. With one, a case that is as before and a broken case are
+Without a history, Wald's sequential test over outcomes decides. With one, a case that is as before and a broken case are
 two Beta-distributed shares of failing asks. Their Bayes factor is a martingale if the case is as before, so that Ville's inequality
 ("Etude critique de la notion de collectif", 1939) bounds wrong failures whenever asking stops.
 """
@@ -15,7 +15,6 @@ from gradegate.results.grades import Outcome
 from gradegate.structs import Struct
 
 CONTRADICTION = "the grader contradicts itself"
-DISAGREEMENT = "the graders disagree"
 DOUBT = "the re-asks cannot tell a broken case from a flaky one"
 RETURN = "the failure comes and goes"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
@@ -114,26 +113,15 @@ class Standing(enum.Enum):
     PASS = "pass"
     FAIL = "fail"  # confirmed
     CONTRADICTORY = "contradictory"  # neither side leads after the most asks
-    DISPUTED = "disputed"  # one grader always fails it, another one always passes it
     UNASKABLE = "unaskable"  # too many asks gave no verdict
     RETURNING = "returning"  # confirmed, and it was there before and went without a change
 
 
-def turn(number: int, opinions: int) -> int:
-    """Who grades the ``number``-th ask, from 0: 0 is the first grader, and the others are second opinions, by their number."""
-    return (
-        (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
-    )
-
-
-def standing(
-    outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0, prior: Prior | None = None
-) -> Standing:
+def standing(outcomes: Sequence[Outcome], lead: Lead, prior: Prior | None = None) -> Standing:
     """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks; with a ``prior`` by those of earlier runs.
 
-    A first ERROR stays one. With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of
-    two graders that are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged
-    by the same rule: let FAIL stand for the side that has to lead by more.
+    A first ERROR stays one. What else is asked until one side leads, is judged by the same rule: let FAIL stand for the side that
+    has to lead by more.
     """
     fails, passes, errors = (
         outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR)
@@ -148,13 +136,9 @@ def standing(
                 if prior.failed
                 else Standing.FAIL
             )
-    elif len(sure_votes(outcomes, lead, opinions)) > 1:
-        return Standing.DISPUTED
     elif fails - passes >= lead.votes:
         return Standing.FAIL
-    elif passes > fails and any(
-        it is Outcome.PASS and not turn(n, opinions) for n, it in enumerate(outcomes)
-    ):
+    elif passes > fails:
         return Standing.PASS
     if errors > MOST_ERRORS or errors == len(outcomes):
         return Standing.UNASKABLE
@@ -163,17 +147,3 @@ def standing(
         if len(outcomes) >= (MOST_ASKS if prior else 3 * lead.votes)
         else Standing.OPEN
     )
-
-
-def sure_votes(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcome, list[int]]:
-    """The numbers of the asks of a grader that always says PASS, and of one that always says FAIL, often enough."""
-    sure: dict[Outcome, list[int]] = {}
-    for grader in range(opinions + 1):
-        asks = [
-            n
-            for n, it in enumerate(outcomes)
-            if turn(n, opinions) == grader and it is not Outcome.ERROR
-        ]
-        if len(asks) >= lead.sure and len({outcomes[n] for n in asks}) == 1:
-            sure.setdefault(outcomes[asks[0]], asks)
-    return sure

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound, BoundSet
+from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
@@ -111,9 +111,8 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         spec = replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
-    prompts, again = rubric.NO_RUBRIC, NEVER_AGAIN
+    prompts = rubric.NO_RUBRIC
     try:
-        again = binder.again(kind, spec)
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
     except ConfigError as e:
@@ -152,7 +151,13 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         origin=spec.origin,
     )
     return Bound(
-        asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only
+        asserted,
+        grader,
+        spec.threshold,
+        models,
+        prompts,
+        binder.again(kind, spec),
+        spec.transform,
     )
 
 
@@ -167,9 +172,6 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         raise ConfigError.at(
             f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own"
         )
-    if spec.score_only:
-        cure = "leave `threshold` out, so that all members must pass, or write it into the members"
-        raise ConfigError.at(f"`{spec.type}` cannot have `threshold: none`", spec.origin, cure)
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
@@ -180,8 +182,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
             )
     members = []
     for member in spec.members:  # asked again as the set says, where it says nothing itself
-        opinions = member.second_opinions or spec.second_opinions
-        own = replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+        own = replace(member, confirm=member.confirm or spec.confirm)
         members.append(_one(binder, own, subject))
     asserted = Asserted(
         type=spec.type,
@@ -332,15 +333,10 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
 def _lifted(spec: Assertion) -> Assertion:
     """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
     config = dict(spec.config)
-    written, model = config.pop("threshold", spec.threshold), config.pop("model", None)
-    if written is None and "threshold" in spec.config:
-        raise ConfigError.at(
-            f"`{spec.type}`: `threshold` is empty", spec.origin, "write a number, or `none`"
-        )
-    none = spec.score_only or (
-        spec.threshold is None and str(written).lower() == "none" and "threshold" in spec.config
-    )
-    threshold = None if none else written if spec.threshold is None else spec.threshold
+    model, threshold = config.pop("model", None), spec.threshold
+    if "threshold" in config:
+        limit = _limit(spec, config.pop("threshold"))
+        threshold = limit if threshold is None else threshold
     if not isinstance(model, str | None):
         raise ConfigError.at(
             f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`"
@@ -349,16 +345,24 @@ def _lifted(spec: Assertion) -> Assertion:
     if model and not graders:
         named = model if split_id(model) else f"openai:chat:{model}"
         graders = {"*": ProviderSpec(named, origin=spec.origin)}
-    if config.get("strict_mode") is True and not none:
+    if config.get("strict_mode") is True:
         threshold = 1.0
-    return replace(
-        spec,
-        config=config,
-        threshold=threshold,
-        graders=graders,
-        score_only=none,
-        blocking=spec.blocking and not none,
-    )
+    return replace(spec, config=config, threshold=threshold, graders=graders)
+
+
+def _limit(spec: Assertion, written: Any) -> float:
+    """A threshold in ``config``. Raises ConfigError if it is not a number."""
+    if written is None:
+        what, cure = "is empty", "write a number, or remove it"
+    elif isinstance(written, bool) or (limit := number(written)) is None:
+        what = "is not a number"
+        cure = (
+            wrongkeys.instead_of_value("assertion", "threshold", written)
+            or "write one, such as 0.5"
+        )
+    else:
+        return limit
+    raise ConfigError.at(f"`{spec.type}`: `threshold` {what}", spec.origin, cure)
 
 
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:

@@ -58,7 +58,6 @@ class Binder(Struct, frozen=True):
         tuple[str, int], tuple[ProviderSpec, Provider | None]
     ] = {}  # by kind, and as ``bound``
     defaults: dict[str, Provider] = {}  # graders by kind, where a config names none
-    shared: dict[Again, Again] = {}  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
@@ -163,29 +162,11 @@ class Binder(Struct, frozen=True):
         return models
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
-        """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
-        policy = self.suite.policy
-        mode, asks_text = spec.confirm or policy.confirm, "text" in kind.asks.models
-        if kind.compares or (mode == "grader" and not asks_text):
+        """How a failure of an assertion of that kind is asked again."""
+        mode = spec.confirm or self.suite.policy.confirm
+        if kind.compares or (mode == "grader" and "text" not in kind.asks.models):
             return NEVER_AGAIN
-        named = (
-            (spec.second_opinions or policy.second_opinions) if asks_text and mode != "off" else ()
-        )
-        again = Again(mode, self.opinions(named), bool(spec.confirm), bool(spec.second_opinions))
-        return self.shared.setdefault(again, again)
-
-    def opinions(self, specs: Iterable[ProviderSpec]) -> tuple[Provider, ...]:
-        """The models that grade re-asks. Raises ConfigError."""
-        found = []
-        for spec in map(self._configured, specs):
-            found.append(self_contained(self.provider(spec)))
-            if "text" not in found[-1].kinds:
-                raise ConfigError.at(
-                    f"`{spec.id}` in `second-opinions` is not a chat model",
-                    spec.origin,
-                    "name a chat model",
-                )
-        return tuple(found)
+        return Again(mode, bool(spec.confirm))
 
     def _model(
         self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]

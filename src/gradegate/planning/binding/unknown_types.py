@@ -16,9 +16,9 @@ from gradegate.registry import near, plain
 _NOT = re.compile(
     r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)"
 )
-_HOW = {
-    "is_string": "; or `regex` with the value `\\S` for an answer that is not empty",
-    "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
+_HOW = {  # by the type that is meant, or by the word that means it
+    "notempty": " with the value `\\S`",
+    "word-count": " with `value: {min: N, max: N}`, or `javascript` with `output.length <= N` for characters",
     "is-json": ", with a JSON Schema as `value` where one is meant",
 }
 
@@ -90,7 +90,8 @@ def _meant(written: str, base: str) -> str:
     close = same or near(base, names) or (longer[0] if len(longer) == 1 else "")
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
-    return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else _OWN_WORDS
+    how = _HOW.get(plain(written)) or _HOW.get(same, "")
+    return f'did you mean "{opposite}{close}"{how}?' if close else _OWN_WORDS
 
 
 # --- names of other tools -----------------------------------------------------------------------------------------
@@ -115,11 +116,13 @@ class Foreign(NamedTuple):
 
 
 def known() -> Iterator[Foreign]:
-    """Every name of every tool, a tool's own spelling."""
-    tools = table("planning.binding", "metrics.yaml")
-    return (
-        Foreign(tool, name, cure) for tool, names in tools.items() for name, cure in names.items()
-    )
+    """Every name of every tool, a tool's own spelling; the types that gradegate once had are among them."""
+    for tools in (
+        table("planning.binding", "metrics.yaml"),
+        table("config", "removed.yaml")["types"],
+    ):
+        for tool, names in tools.items():
+            yield from (Foreign(tool, name, cure) for name, cure in names.items())
 
 
 def folded(name: str) -> str:

@@ -41,7 +41,9 @@ def toothless(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
     if all(it.weight == 0 for it in asserted):
         yield Note("every assertion has `weight: 0`, so no failure counts", asserted[0].origin)
     elif not any(it.counts for it in asserted):
-        what = "every assertion only advises (`threshold: none`, `blocking: false` or `weight: 0`), so no failure blocks"
+        what = (
+            "every assertion only advises (`blocking: false` or `weight: 0`), so no failure blocks"
+        )
         yield Note(what, asserted[0].origin)
     elif rules and not any(rule.blocking for rule in rules):
         yield Note(

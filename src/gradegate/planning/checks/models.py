@@ -97,17 +97,16 @@ def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
     """The mistake of each assertion whose grader is shown images and whose model takes none, or keys of messages that it does not take."""
     for bound in (bound for binding in bindings for bound in binding.bounds if bound.models):
-        models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
+        model = bound.models.get("text")
+        if model is None:
+            continue
         shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
-        for model in (model for model in models if shown and not model.sees):
+        if shown and not model.sees:
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
             yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")
-        for model, template in (
-            (model, it)
-            for model in models
-            for it in bound.rubric.steps.values()
-            if any(said.written for said in it)
-        ):
+        for template in bound.rubric.steps.values():
+            if not any(said.written for said in template):
+                continue
             try:
                 if not isinstance(model, ChatModel):
                     raise ProviderError("it accepts only texts and images")

@@ -117,8 +117,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     if matching and not any(it.weight for it in matching):
         return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
     if matching:
-        why = "`blocking: false` or `threshold: none`"
-        return f"what the rule selects is advisory ({why}): let it block, or add `blocking: false` to the rule"
+        return "what the rule selects is advisory (`blocking: false`): let it block, or add `blocking: false` to the rule"
     whole = replace(rule, select=Select())
     counting = [
         names for names, it in grades if whole.selects(it, names["provider"], names["description"])

@@ -31,18 +31,8 @@ def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistak
 
 
 def check_case(case: Case) -> None:
-    """Raises ConfigError with the mistakes in the scripts of a test that are not those of an assertion."""
-    errors = []
-    for code, what in (
-        (case.options.transform, "`transform`"),
-        (case.scoring, "`assertScoringFunction`"),
-    ):
-        try:
-            check(of_transform, code, what, case.origin)
-        except ConfigError as e:
-            errors.append(e)
-    if errors:
-        raise ConfigError.join(errors)
+    """Raises ConfigError for the `transform` of a test that cannot be used."""
+    check(of_transform, case.options.transform, "`transform`", case.origin)
 
 
 def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:

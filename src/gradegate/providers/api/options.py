@@ -307,6 +307,9 @@ def nearest(provider_id: str) -> str:
         url = url or f"{'http' if local else 'https'}://{provider_id}"
         return f"an application: write {url} and a `body`; a server with OpenAI's API: openai:chat:MODEL with `apiBaseUrl: {url}`"
     first, colon, rest = provider_id.partition(":")
+    removed = table("config", "removed.yaml")["providers"].get(first.lower())
+    if removed:
+        return str(removed)
     vendor = _VENDORS.get(first.lower())
     if vendor in _FAMILIES:
         return f"{vendor} {_FAMILIES[vendor][0]}: {_FAMILIES[vendor][1]}"

@@ -137,9 +137,8 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
         yield from _indented(_fact("expected", told.expected))
     for number, vote in enumerate(grade.votes, 1):
         score = "" if vote.score is None else f", score {vote.score:.4g}"
-        asked = f" ({one_line(vote.model, 80)})" if vote.model else ""
         yield from _indented(
-            _fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}{asked}: {vote.reason}")
+            _fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}: {vote.reason}")
         )
     for claim in told.claims:
         yield from _indented(

@@ -318,19 +318,10 @@ def measured(result: RuleResult) -> str:
             else 0
         )
         of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
-        known = result.low is not None and result.high is not None
-        interval = (
-            f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all"
-            if known
-            else ""
-        )
         parts.append(
-            (
-                f"{of} passed"
-                if result.pass_rate is None or open_
-                else f"{_rates(rule, result.pass_rate)[0]} passed ({of})"
-            )
-            + interval
+            f"{of} passed"
+            if result.pass_rate is None or open_
+            else f"{_rates(rule, result.pass_rate)[0]} passed ({of})"
         )
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
@@ -377,8 +368,6 @@ def required(result: RuleResult) -> str:
         parts.append(f"mean score at least {_scores(result)[1]}")
     if rule.min_cases is not None:
         parts.append(f"at least {many(rule.min_cases, 'case')}")
-    if rule.confidence is not None:
-        parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
         parts.append(
             f"at most {many(rule.max_new_failures, 'new failure')}"

@@ -19,7 +19,7 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.runner.grading import grade_of
 from gradegate.runner.reasks.eligible import Askable
-from gradegate.runner.reasks.reask import Asking, opinion
+from gradegate.runner.reasks.reask import Asking
 from gradegate.runner.rounds import Place
 from gradegate.structs import Struct, replace
 
@@ -32,7 +32,6 @@ _TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR
 _STANDS = {
     Standing.FAIL: Outcome.PASS,
     Standing.UNASKABLE: Outcome.ERROR,
-    Standing.DISPUTED: Outcome.ERROR,
 }  # and otherwise it does not
 
 
@@ -41,7 +40,7 @@ class Regrading(Asking):
 
     def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
         assert isinstance(answer, Transcript)  # no new answer is asked for
-        grade = grade_of(opinion(bound, number), answer, self.reask, FIRST + number)
+        grade = grade_of(bound, answer, self.reask, FIRST + number)
         return replace(grade, outcome=_TURNED[grade.outcome])
 
 
@@ -51,7 +50,7 @@ class Remembering(Asking):
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
         grade = super().concluded(place)
-        if self.standing(place) not in (Standing.CONTRADICTORY, Standing.DISPUTED):
+        if self.standing(place) is not Standing.CONTRADICTORY:
             return grade
         return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage, confirmed=False)
 

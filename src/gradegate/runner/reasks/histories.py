@@ -37,19 +37,12 @@ class Histories:
                 key = identity(job, repeat).hex()
                 mine = found[index, repeat] = {}
                 for position, bound in self._askable.of(job):
-                    if not bound.again.opinions:
-                        held = bound.asserted
-                        graders = sorted(model.id for model in bound.models.values())
-                        own = digest(
-                            [
-                                key,
-                                held.key.hex(),
-                                held.definition.hex(),
-                                graders,
-                                bound.rubric.steps,
-                            ]
-                        )
-                        mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
+                    held = bound.asserted
+                    graders = sorted(model.id for model in bound.models.values())
+                    own = digest(
+                        [key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps]
+                    )
+                    mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
         return found
 
     def of(self, place: Place) -> Mapping[int, str]:

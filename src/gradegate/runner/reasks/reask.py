@@ -10,7 +10,7 @@ from gradegate.assertions.grading.conclusion import error
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import concluded
-from gradegate.gate.reasks.stopping import Prior, Standing, standing, turn
+from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
 from gradegate.http.client import gather
 from gradegate.planning.plan import Job
@@ -98,16 +98,12 @@ class Asking(Struct):
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""
         outcomes = [grade.outcome for grade in tuple(self.asks[place])]
-        return standing(
-            outcomes, self.lead, len(self.bounds[place].again.opinions), self.priors.get(place)
-        )
+        return standing(outcomes, self.lead, self.priors.get(place))
 
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
-        asks, bound = tuple(self.asks[place]), self.bounds[place]
-        models = (opinion(bound, number).models for number in range(len(asks)))
-        names = [of["text"].name if "text" in of else "" for of in models]
-        grade = concluded(asks, names, self.lead, len(bound.again.opinions), self.priors.get(place))
+        asks = tuple(self.asks[place])
+        grade = concluded(asks, self.lead, self.priors.get(place))
         evidence = (
             {**grade.evidence, "answers": self.answers[: len(asks) - 1]}
             if self.anew
@@ -120,14 +116,4 @@ class Asking(Struct):
             return error(bound, answer, NO_USAGE)
         if isinstance(answer, Exception):
             return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
-        return grade_of(opinion(bound, number), answer, self.reask, number)
-
-
-def opinion(bound: Bound, number: int) -> Bound:
-    """The assertion with the model that grades the ``number``-th ask, from 0: second opinions and the first grader take turns."""
-    whose = turn(number, len(bound.again.opinions))
-    return (
-        replace(bound, models={**bound.models, "text": bound.again.opinions[whose - 1]})
-        if whose
-        else bound
-    )
+        return grade_of(bound, answer, self.reask, number)

@@ -15,6 +15,7 @@ from gradegate.gate.reasks.stopping import Prior, Standing
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import BaselineReport, ConfirmReport
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, chief, members
 from gradegate.runner.reasks.base_regrade import OLD_LEAD, Beside, Regrading, Remembering
@@ -22,7 +23,7 @@ from gradegate.runner.reasks.eligible import Askable, mode_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job
-from gradegate.runner.rows import concluded, with_grades
+from gradegate.runner.rows import with_grades
 from gradegate.structs import Struct, replace
 
 Pursue = Callable[
@@ -314,9 +315,9 @@ class Confirming:
         held |= {chief(grades, place) for place in held}
         forgiven = {place for place in bad if place not in held and not grades[place].inner}
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
-        if answer.job.case.threshold is not None or answer.job.case.scoring:
-            outcome, _, _ = concluded(
-                answer.job.case, [replace(grade, quarantine="") for grade in grades]
+        if answer.job.case.threshold is not None:
+            outcome, _, _ = conclude_case(
+                [replace(grade, quarantine="") for grade in grades], answer.job.case.threshold
             )
             whole = outcome is Outcome.FAIL and not broken
             forgiven = {

@@ -143,10 +143,7 @@ class AnswerRow(Line):
                 grade.outcome is Outcome.ERROR for grade in grades
             )
         else:
-            is_sound = (
-                bool(job.case.scoring)
-                or conclude_case(grades, row.threshold).outcome is row.outcome
-            )
+            is_sound = conclude_case(grades, row.threshold).outcome is row.outcome
         if not is_sound:
             raise Damaged(
                 "the answer contradicts itself: its outcome does not follow from its grades"
