@@ -82,4 +82,4 @@ def test_asks_of_one_kind_are_counted() -> None:
     votes = (*row.grades[0].votes, *[row.grades[0].votes[0]] * 4)
     page = render(samples.decision(decision.outcome, "", replace(row, grades=(replace(row.grades[0], votes=votes),))))
     told = " ".join(re.sub(r"<[^>]+>", " ", page).split())
-    assert "Asked 7 times 5 times: failed score 0 openai:chat:gpt-5-mini (D) 60 days is not 30 days. passed score 1" in told
+    assert "Asked 7 times 5 times: failed score 0 (D) 60 days is not 30 days. passed score 1" in told

@@ -198,7 +198,6 @@ def test_three_other_models_are_named(there, here, said):
         ("F", {"outcome": P}, True),
         ("P", {"outcome": F}, True),
         ("P", {"outcome": F, "threshold": 0.5}, False),
-        ("P", {"outcome": F, "reason": "a function says so"}, False),
         ("PF-", {"outcome": P}, False),
         ("F-", {"outcome": P}, False),
         ("PE", {"outcome": E}, False),

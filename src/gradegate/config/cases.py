@@ -232,10 +232,17 @@ class CaseReader(Struct, frozen=True):
         if keys is None:
             return NO_OPTIONS
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
+        settings = {}
+        for key, value in (keys.model_extra or {}).items():
+            if cure := unknown_keys.instead_of_key("options", key):
+                line = Origin(file, document.line_of(test, ["options", key]))
+                self.desk.say(f"unknown key `{key}`", line, cure)
+            else:
+                settings[key] = value
         return CaseOptions(
             graders=self.desk.graders(keys.provider, origin),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
-            settings=dict(keys.model_extra) if keys.model_extra else NOTHING,
+            settings=settings or NOTHING,
             expand_vars=not keys.disable_var_expansion,
             default_assertions=not keys.disable_default_asserts,
             prefix=keys.prefix,

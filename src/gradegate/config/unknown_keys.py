@@ -60,6 +60,11 @@ def documents(key: str) -> bool:
     return plain(key) in DOCUMENTS
 
 
+def instead_of_key(place: str, key: str) -> str:
+    """What to write instead of a key that gradegate no longer reads; empty for any other key."""
+    return str(table("config", "removed.yaml")["keys"].get(place, {}).get(key, ""))
+
+
 def instead_of_value(place: str, key: str, value: Any) -> str:
     """What to write instead of a value that gradegate no longer reads; empty for any other value."""
     values = table("config", "removed.yaml")["values"].get(place, {}).get(key, {})
