@@ -38,6 +38,9 @@ _WORDS = _CONDITIONS.union(
 _NAME_WORDS = frozenset(
     "async await get let of set static yield".split()
 )  # words that can be names
+_RESERVED = _WORDS.difference(  # words with which no expression of a derived metric makes sense
+    _NAME_WORDS, "arguments const false in instanceof null return true typeof void".split()
+)
 _BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})
 ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
 _TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
@@ -203,9 +206,14 @@ def misread(
             operator = "a power" if text == "^" else "an operator"
             what = f"`{text}` is not {operator} in JavaScript"
             return _said(code, token, what, f"write {_FORMULA_WORDS[text]}")
+        elif text == "=" and _text(program, number - 1) not in ("<", ">"):
+            return _said(code, token, "`=` does not compare in JavaScript", "write `==`")
         elif text in ("=>", "function"):
             what = "an expression cannot contain a function"
             return _said(code, token, what, f"write one function, `({SCORES}) => ...`")
+        elif text in _RESERVED:
+            what = f"`{text}` is a reserved word of JavaScript"
+            return _said(code, token, what, f'write `{SCORES}["{text}"]` for a metric of this name')
         elif calls and text not in global_names and text not in _WORDS:
             what = f"the function `{text}` is unknown"
             return _said(code, token, what, _math_function(text, math_names))
