@@ -177,9 +177,8 @@ may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_c
 `retrieval_context`, then `context`.
 
 - A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
-- `contextTransform` on the assertion finds the texts in a JSON answer: `output.context`, `output.citations[0].text`,
-  `JSON.parse(output).docs`, with `.map(x => x.text)` and `.join('\\n')`; or in `context.vars` and `context.metadata`. Anything else runs as
-  [JavaScript](../javascript.md).
+- `contextTransform` on the assertion finds the texts with [JavaScript](../javascript.md): `context.metadata.documents`,
+  `JSON.parse(output).citations.map(c => c.text)`. If the target or its transform gave data, `output` is that data: `output.citations`.
 - No `context` is a mistake before the run if the config shows it. Otherwise, absent texts are an error.
 
 ## DeepEval options

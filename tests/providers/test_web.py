@@ -115,13 +115,13 @@ def test_a_form_and_a_plain_text(template: str, headers: dict, body: bytes, kind
 
 @each(("transform", "body", "text"), table(__file__, "where_the_answer_stands"))
 def test_where_the_answer_stands(transform, body: str, text: str):
-    assert httpreply.parse(transform).apply(body, Response(200, {"x-kind": "k"}, body.encode(), "host"))[0] == text
+    assert httpreply.read_response_transform(transform).apply(body, Response(200, {"x-kind": "k"}, body.encode(), "host"))[0] == text
 
 
 @each(("transform", "body", "words"), table(__file__, "an_answer_without_its_output_is_an_error"))
 def test_an_answer_without_its_output_is_an_error(transform, body, words):
     with pytest.raises(ProviderError) as caught:
-        httpreply.parse(transform).apply(body, Response(200, {}, body.encode(), "host"))
+        httpreply.read_response_transform(transform).apply(body, Response(200, {}, body.encode(), "host"))
     assert words in str(caught.value)
     assert caught.value.trouble is Trouble.MALFORMED
 
@@ -137,13 +137,13 @@ def test_an_answer_without_its_output_is_an_error(transform, body, words):
     ],
 )
 def test_data_is_marked_so_that_code_sees_data(transform, body: str, marked: bool):
-    assert (IS_DATA in httpreply.parse(transform).apply(body, Response(200, {}, b"", "host"))[1]) is marked
+    assert (IS_DATA in httpreply.read_response_transform(transform).apply(body, Response(200, {}, b"", "host"))[1]) is marked
 
 
 @given(st.text())
-def test_any_text_is_a_path_or_a_mistake(text: str):
+def test_any_text_is_javascript_or_a_mistake(text: str):
     with suppress(ValueError):
-        assert isinstance(httpreply.parse(text), httpreply.Extract | httpreply.Computed)
+        assert isinstance(httpreply.read_response_transform(text), httpreply.ResponseTransform)
 
 
 @each(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from gradegate.sandbox.evaluate import begin
 from gradegate.templating import regex as patterns
 from gradegate.templating import script
-from gradegate.templating.formulas import working
-from gradegate.templating.script import ScriptError, parse
+from gradegate.templating.script import ScriptError, of_metric, of_response, of_transform
 from gradegate.templating.template import TemplateError, fill, render
 from support.each import table
 
@@ -28,11 +27,11 @@ def finds(pattern, text):
 
 READ = {  # the texts, what reads them, what it gives, and what it raises
     "code": (st.text(max_size=40) | CODE, lambda text, _: json.dumps(script.of_assertion(text).call("x", {}).value), str, ScriptError),
-    "formula": (FORMULA, lambda text, _: working(text).value({"hits": 1.0}, {}), float, ScriptError),
+    "formula": (FORMULA, lambda text, _: of_metric(text).compute({"hits": 1.0}, {}), float, ScriptError),
     "template": (st.text(), lambda text, _: render(text, VARS), str, TemplateError),
     "prompt": (st.text(), lambda text, value: fill(text, {"x": value}), str, TemplateError),
     "expression": (REGEX, finds, bool, ValueError),
-    "path": (PATH, lambda text, _: parse(text).variable if parse(text).written else None, str, ValueError),
+    "path": (PATH, lambda text, _: json.dumps([of_transform(text).body, of_response(text).body]), str, ScriptError),
 }
 
 

@@ -11,7 +11,7 @@ from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
 from gradegate.structs import replace
-from gradegate.templating.formulas import COUNT
+from gradegate.templating.script import COUNT
 
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:

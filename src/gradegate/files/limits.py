@@ -19,7 +19,6 @@ MAX_TOKENS = (
     5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
 )
 MAX_PATTERN = 20_000  # characters of a regular expression
-MAX_PATH = 1_000  # characters of a path into an answer
 MAX_SCRIPT = 256 * 1024  # characters of a JavaScript snippet or file
 SCRIPT_SECONDS = 0.5  # of CPU for one call; JSON.parse of 100 KB takes 2 ms
 SCRIPT_EACH = 0.005  # of CPU for each call: one takes 0.4 ms, with 200 KB of JSON 5

@@ -20,11 +20,9 @@ from gradegate.providers.api import request_template as httpreply
 from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.providers.api.request_template import (
-    Computed,
-    Extract,
     error_in,
     is_broken_json,
-    parse,
+    read_response_transform,
 )
 from gradegate.security.redaction import ending
 from gradegate.structs import Struct, replace
@@ -125,7 +123,7 @@ class Web(Provider):
                 raise ConfigError.at(
                     f"every test would send `{setting.spec.name}` the same request", origin, cure
                 )
-            self._extract: Extract | Computed = parse(
+            self._response = read_response_transform(
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
@@ -149,7 +147,7 @@ class Web(Provider):
             to_json(messages) if len(messages) > 1 else messages[-1]["content"]
         )
         body, answer = self._asked(prompt, messages, request.vars)
-        text, metadata = self._extract.apply(body, answer)
+        text, metadata = self._response.apply(body, answer)
         # It is not known what the application asked in turn, so the price of its answer is unknown.
         return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
 
@@ -170,7 +168,7 @@ class Web(Provider):
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
         body, answer = self._asked(text, [{"role": "user", "content": text}], {})
-        shown = self._extract.apply(body, answer)[0]
+        shown = self._response.apply(body, answer)[0]
         value = replace(answer, body=shown.encode("utf-8", "replace")).json()
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer

@@ -8,8 +8,7 @@ from gradegate.core.suite import DerivedSpec
 from gradegate.results.accounts import DerivedMetric
 from gradegate.results.case_outcome import is_known, named_scores, tells_scores
 from gradegate.results.rows import Row
-from gradegate.templating.formulas import CONSTANTS, COUNT, Working, working
-from gradegate.templating.script import ScriptError
+from gradegate.templating.script import COUNT, Formula, ScriptError, of_metric
 
 
 def derived(
@@ -23,9 +22,12 @@ def derived(
     for row in rows if specs else ():
         if row.suite in specs:
             groups.setdefault((row.suite, row.provider, row.prompt_label), []).append(row)
+    formulas = {
+        suite: {spec.name: of_metric(spec.value) for spec in specs[suite]}
+        for suite in dict.fromkeys(suite for suite, _, _ in groups)
+    }
     for (suite, provider, label), group in groups.items():
-        ways = {spec.name: working(spec.value) for spec in specs[suite]}
-        known = _known(group, ways)
+        known = _known(group, formulas[suite])
         # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
         sums: dict[str, float] = {}
         for name, score, weight in (named for row in known for named in named_scores(row.grades)):
@@ -34,10 +36,10 @@ def derived(
             )  # weight 0: it is there to be counted, and not to decide
         sums[COUNT] = len(known)
         step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
-        for name, way in ways.items():
+        for name, formula in formulas[suite].items():
             value, why = None, "" if known else "no answer has a grade for it"
             try:
-                value = way.value(sums, step) if known else None
+                value = formula.compute(sums, step) if known else None
             except ScriptError as e:
                 why = str(e)
             yield DerivedMetric(
@@ -47,20 +49,18 @@ def derived(
             sums |= {} if value is None else {name: value}
 
 
-def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
+def _known(rows: Sequence[Row], formulas: Mapping[str, Formula]) -> list[Row]:
     """The answers whose grades are known, as far as any of the metrics reads them."""
     reads, above = (
         set[str](),
         {COUNT},
     )  # the names that answers have to give: all but those of metrics further up
-    for name, way in ways.items():
-        reads |= (way.names or frozenset()) - above
+    for name, formula in formulas.items():
+        reads |= (formula.names or frozenset()) - above
         above.add(name)
-    reads_any = any(way.names is None for way in ways.values())
+    reads_any = any(formula.names is None for formula in formulas.values())
     metrics = {grade.metric for row in rows for grade in row.grades}
-    told = reads_any or bool(
-        reads - metrics - CONSTANTS.keys()
-    )  # some names are told by code alone
+    told = reads_any or bool(reads - metrics)  # some names are told by code alone
 
     def lacks(row: Row) -> bool:
         unknown = [grade for grade in row.grades if not is_known(grade)]

@@ -20,9 +20,6 @@ _SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _DECLARES = re.compile(r"(?:const|let|var)\s")
 ENDS = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
-_FUNCTION = re.compile(
-    r"(?:\([^\n]*?\)\s*=>|function\s*\([^\n]*?\))"
-)  # as promptfoo's http provider tells one
 TYPES = re.compile(  # as TypeScript has them, in a program that JavaScript cannot read
     r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
     r"|^[^\S\n]*+(?:interface|type)\s+\w+",
@@ -37,6 +34,12 @@ _WORDS = _CONDITIONS.union(
     _BEFORE_VALUES,
     "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
     "set static super switch this true try var".split(),
+)
+_NAME_WORDS = frozenset(
+    "async await get let of set static yield".split()
+)  # words that can be names
+_RESERVED = _WORDS.difference(  # words with which no expression of a derived metric makes sense
+    _NAME_WORDS, "arguments const false in instanceof null return true typeof void".split()
 )
 _BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})
 ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
@@ -63,6 +66,24 @@ _OF_LANGUAGES = {  # by name, with how many arguments they may have
     "toLocaleLowerCase": (0, "name no language"),
     "localeCompare": (1, "give it no options, or compare with `<`"),
 }
+SCORES = "namedScores"  # the name under which derived metrics find all scores
+_FORMULA_WORDS = {  # signs and words of mathjs that JavaScript reads as something else
+    "^": "`**` or `Math.pow(a, b)`",
+    "and": "`&&`",
+    "or": "`||`",
+    "not": "`!`",
+    "xor": "`!==`",
+    "mod": "`%`",
+}
+_FORMULA_FUNCTIONS = {  # functions of mathjs without a function of `Math` that takes the same arguments
+    "log": "`Math.log(a)`, and with a base `Math.log(a) / Math.log(base)`",
+    "mean": "`(a + b) / 2`",
+    "round": "`Math.round(a)`, and with decimal places `Number(a.toFixed(2))`",
+    "sum": "`a + b`",
+}
+_MATH_SHOWN = "abs, ceil, exp, floor, log, max, min, pow, round and sqrt"
+_NUMBERS = frozenset({"Infinity", "NaN", "undefined"})  # names that no metric replaces
+_COMPARISONS = frozenset({"<", ">", "==", "!=", "===", "!=="})
 Refusal = tuple[str, int, str]  # what, the line of it, what to do instead
 
 
@@ -165,6 +186,100 @@ def unknown(code: str, known: Collection[str]) -> Refusal | None:
     )
 
 
+def misread(
+    code: str, global_names: Collection[str], math_names: Collection[str]
+) -> Refusal | None:
+    """The first part of a derived metric that mathjs and JavaScript read differently, or an unknown function.
+
+    ``global_names`` are those of the engine, ``math_names`` the members of ``Math``.
+    """
+    program = tokens(code)
+    compared = set[int]()  # the depths at which a comparison has begun
+    for number, token in enumerate(program):
+        text, after = token.text, _text(program, number + 1)
+        calls = after == "(" and _NAME.fullmatch(text) is not None
+        if _is_member(program, number):
+            if calls and _text(program, number - 2) == "Math" and text not in math_names:
+                what = f"`Math.{text}` is not a function"
+                return _said(code, token, what, _math_function(text, math_names))
+        elif text in _FORMULA_WORDS:
+            operator = "a power" if text == "^" else "an operator"
+            what = f"`{text}` is not {operator} in JavaScript"
+            return _said(code, token, what, f"write {_FORMULA_WORDS[text]}")
+        elif text == "=" and _text(program, number - 1) not in ("<", ">"):
+            return _said(code, token, "`=` does not compare in JavaScript", "write `==`")
+        elif text in ("=>", "function"):
+            what = "an expression cannot contain a function"
+            return _said(code, token, what, f"write one function, `({SCORES}) => ...`")
+        elif text in _RESERVED:
+            what = f"`{text}` is a reserved word of JavaScript"
+            return _said(code, token, what, f'write `{SCORES}["{text}"]` for a metric of this name')
+        elif calls and text not in global_names and text not in _WORDS:
+            what = f"the function `{text}` is unknown"
+            return _said(code, token, what, _math_function(text, math_names))
+        if text in _COMPARISONS and token.depth in compared:
+            what = "comparisons in a row mean something else in JavaScript"
+            return _said(code, token, what, "write `a < b && b < c`")
+        if text in _COMPARISONS:
+            compared.add(token.depth)
+        elif text in ("&", "|", "?", ":", ","):
+            compared.discard(token.depth)
+        elif text in ("(", "["):
+            compared.discard(token.depth + 1)
+    return None
+
+
+def _math_function(name: str, math_names: Collection[str]) -> str:
+    """What to write instead of a function that JavaScript does not have."""
+    if name in _FORMULA_FUNCTIONS:
+        return f"write {_FORMULA_FUNCTIONS[name]}"
+    if name in math_names:
+        return f"write `Math.{name}(...)`"
+    if meant := near(name, sorted(math_names)):
+        return f"did you mean `Math.{meant}`?"
+    return f"`Math` has {_MATH_SHOWN}; for anything else write a function, `({SCORES}) => ...`"
+
+
+def score_names(
+    code: str, global_names: Collection[str]
+) -> tuple[frozenset[str], frozenset[str] | None]:
+    """The variables of a derived metric's expression, and the members of ``namedScores``; None if it may read any of them.
+
+    ``global_names`` are those of the engine: one of them that is called or looked into is no variable.
+    """
+    program = tokens(code)
+    variables, members = set[str](), set[str]()
+    reads_any = False
+    for number, token in enumerate(program):
+        name, after = token.text, _text(program, number + 1)
+        is_word = name in _WORDS and name not in _NAME_WORDS
+        if not _NAME.fullmatch(name) or is_word or _is_member(program, number):
+            continue
+        if name == SCORES:
+            key = _member_name(code, program, number + 1)
+            if key is None:
+                reads_any = True
+            else:
+                members.add(key)
+        elif name in _NUMBERS or (name in global_names and after in (".", "?.", "[", "(")):
+            continue
+        else:
+            variables.add(name)
+    return frozenset(variables), None if reads_any else frozenset(members)
+
+
+def _member_name(code: str, program: Sequence[Token], number: int) -> str | None:
+    """The name in ``.name`` or ``["name"]`` at this token; None if there is another text."""
+    sign, after = _text(program, number), _text(program, number + 1)
+    if sign in (".", "?.") and _NAME.fullmatch(after):
+        return after
+    if sign == "[" and after == "''" and _text(program, number + 2) == "]":
+        text = _TEXT.match(code, program[number + 1].place)
+        if text and "\\" not in text[0]:
+            return text[0][1:-1]
+    return None
+
+
 def _said(code: str, token: Token, what: str, cure: str) -> Refusal:
     return what, code.count("\n", 0, token.place) + 1, cure
 
@@ -203,6 +318,12 @@ def is_arrow(code: str) -> bool:
         )
         place = next(closing, len(found))
     return _text(found, place + 1) == "=>"
+
+
+def is_function(code: str) -> bool:
+    """Whether the whole is one function, written with an arrow or the word ``function``."""
+    words = [token.text for token in tokens(code)[:2]]
+    return is_arrow(code) or "function" in (words if words[:1] == ["async"] else words[:1])
 
 
 def _modules(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
@@ -309,12 +430,18 @@ def assertion_body(code: str) -> str:
     return f"{code[: place + 1]} return {code[place + 1 :].strip()}" if place >= 0 else code
 
 
-def value_body(code: str, parameters: Sequence[str], *, returns: bool = False) -> str:
-    """An expression, or a function of these, as promptfoo tells it or an arrow without brackets; ``returns``: or a body."""
+def value_expression(code: str, parameters: Sequence[str]) -> str:
+    """An expression in brackets; a function is called with the parameters."""
+    code = ENDS.sub("", code.strip())
+    return f"({code})({', '.join(parameters)})" if is_function(code) else f"({code})"
+
+
+def request_body(code: str, parameters: Sequence[str]) -> str:
+    """The body for ``transformRequest``: an expression, a function of the parameters, or a body with ``return``."""
     code = code.strip()
-    if _FUNCTION.match(code) or is_arrow(code):
-        return f"return ({code})({', '.join(parameters)});"
-    return code if returns and re.search(r"\breturn\b", code) else f"return ({code});"
+    if re.search(r"\breturn\b", code) and not is_function(code):
+        return code
+    return f"return {value_expression(code, parameters)};"
 
 
 def module_body(code: str) -> str:

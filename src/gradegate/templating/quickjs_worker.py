@@ -8,7 +8,7 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import quickjs
 
@@ -79,13 +79,13 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
     return {**said, "line": line_in(said.get("stack", ""))}
 
 
-def names() -> list[str]:
-    """The global names that every snippet finds."""
+def names(owner: Literal["globalThis", "Math"]) -> list[str]:
+    """The names of the members of an object that every snippet can use."""
     context, _ = _context(_PRELUDE)
-    found: list[str] = json.loads(
-        context.eval("JSON.stringify(Object.getOwnPropertyNames(globalThis))")
+    members: list[str] = json.loads(
+        context.eval(f"JSON.stringify(Object.getOwnPropertyNames({owner}))")
     )
-    return found
+    return members
 
 
 def line_in(stack: str) -> int:

@@ -5,16 +5,14 @@ context of its own, so nothing of one answer is left for the next.
 """
 
 import json
-import re
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
 from gradegate.core.provider_spec import Code
-from gradegate.errors import NoVerdict
-from gradegate.files.limits import MAX_CHARACTERS, MAX_PATH, MAX_SCRIPT, SCRIPT_RUNAWAYS
+from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.sandbox.program import Program, quoted
@@ -24,17 +22,12 @@ from gradegate.templating import javascript as snippet
 _HERE = "gradegate.templating.quickjs_worker"
 _TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
 _MODULE = ("module", "exports")
-_ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
-_NAME = r"(?!\d)[\w$]+"
-_TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
-_STEP = re.compile(
-    rf"\s*(?:\??\.map\(\s*\(?\s*(?P<item>{_NAME})\s*\)?\s*=>\s*(?P=item)(?P<inner>[^()]*)\)"
-    rf"|\??\.join\(\s*(?P<separator>{_TEXT})?\s*\)"
-    rf"|(?:\?\.)?\[\s*(?:(?P<index>\d+)|(?P<key>{_TEXT}))\s*\]"
-    rf"|\??\.\s*(?P<name>{_NAME})(?!\s*[\w$(]))"
+# Plain data lacks members that are undefined: without this, `{output: json.absent}` would be an answer without `output`.
+_WITH_OUTPUT = (
+    "((value) => value && typeof value === 'object' && 'output' in value"
+    " && value.output === undefined && !value.error ? null : value)"
 )
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+COUNT = "__count"  # the name under which derived metrics find the number of answers
 
 
 class ScriptError(ValueError):
@@ -93,6 +86,37 @@ class Script(Struct, frozen=True):
         return Returned(_value(said), said["type"], tuple(said["lines"]))
 
 
+class Formula(Struct, frozen=True):
+    """The ``value`` of a derived metric: an expression that gets ``variables`` by name, or a function of all scores (None).
+
+    ``names`` are the scores that it reads; None if it may read any score.
+    """
+
+    script: Script
+    variables: tuple[str, ...] | None
+    names: frozenset[str] | None
+
+    def compute(self, scores: Mapping[str, float], step: Mapping[str, Any]) -> float:
+        """The number for these sums of named scores; true is 1. Raises ScriptError if there is no number."""
+        for name in sorted({*(self.variables or ()), *(self.names or ())}):
+            if name not in scores:
+                raise ScriptError(f"there is no value of the metric `{name}`")
+        if self.variables is None:
+            result = self.script.call(scores, step)
+        else:
+            result = self.script.call(scores, *(scores[name] for name in self.variables))
+        if result.type not in ("number", "boolean"):
+            kinds = {"string": "a text", "undefined": "nothing", "null": "nothing"}
+            kind = kinds.get(result.type, f"an {result.type}")
+            raise ScriptError(f"it gives {kind}, and a metric is a number")
+        number = float(result.value)
+        if math.isnan(number):
+            raise ScriptError("it gives NaN, as 0 / 0 does")
+        if math.isinf(number):
+            raise ScriptError("it gives Infinity, as a division by 0 does")
+        return number
+
+
 class Function(Struct, frozen=True):
     """A function of a file, in Python or for node."""
 
@@ -132,7 +156,12 @@ def of_transform(code: Code, parameter: str = "output") -> Script | Function:
 def of_response(code: Code) -> Script:
     """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
     names = ("json", "text", "context")
-    return _script(code, names, lambda text: snippet.value_body(text, names), may_be_function=True)
+    return _script(
+        code,
+        names,
+        lambda text: f"return {_WITH_OUTPUT}({snippet.value_expression(text, names)});",
+        may_be_function=True,
+    )
 
 
 def of_request(code: Code) -> Script:
@@ -141,7 +170,7 @@ def of_request(code: Code) -> Script:
     return _script(
         code,
         names,
-        lambda text: snippet.value_body(text, names, returns=True),
+        lambda text: snippet.request_body(text, names),
         may_be_function=True,
     )
 
@@ -155,6 +184,23 @@ def of_function(code: Code, *parameters: str) -> Script:
         lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}",
         may_be_function=True,
     )
+
+
+def of_metric(code: Code) -> Formula:
+    """The ``value`` of a derived metric: an expression over metrics, or a function of ``namedScores`` and ``evalStep``."""
+    if not isinstance(code, str) or snippet.is_function(code):
+        return Formula(of_function(code, snippet.SCORES, "evalStep"), None, None)
+    if not code.strip():
+        raise ScriptError(
+            "it is empty", cure="write an expression such as `hits / (hits + misses)`"
+        )
+    _check_size(code)
+    _refuse(snippet.refused(code))
+    _refuse(snippet.misread(code, _globals(), _members_of_math()))
+    variables, members = snippet.score_names(code, _globals())
+    parameters = (snippet.SCORES, *sorted(variables))
+    script = _script(code, parameters, lambda text: f"return ({snippet.ENDS.sub('', text)});")
+    return Formula(script, parameters[1:], None if members is None else variables | members)
 
 
 def shown(value: Any) -> Any:
@@ -276,8 +322,14 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
 
 @cache
 def _globals() -> frozenset[str]:
-    """What every snippet finds. Raises ScriptError."""
-    return frozenset(_looked_at("names"))
+    """The names that every snippet can use. Raises ScriptError."""
+    return frozenset(_looked_at("names", "globalThis"))
+
+
+@cache
+def _members_of_math() -> frozenset[str]:
+    """The names of the functions and constants of ``Math``. Raises ScriptError."""
+    return frozenset(_looked_at("names", "Math"))
 
 
 def _refuse(found: snippet.Refusal | None) -> None:
@@ -331,136 +383,3 @@ def _value(said: Any) -> Any:
         return json.loads(text)
     number = float(text)  # also of NaN and Infinity
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
-
-
-@dataclass(frozen=True, slots=True)
-class _Join:
-    separator: str
-
-
-_Step = (
-    str | int | _Join | tuple[Any, ...]
-)  # a key, an item, what `join` and `map` do; the latter has steps of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A parsed expression: where it starts ("output", "vars", "metadata"), and the steps from there."""
-
-    written: str
-    root: str
-    steps: tuple[_Step, ...]
-
-    @property
-    def variable(self) -> str:
-        """The variable of the test that it needs; empty where it needs none."""
-        return str(self.steps[0]) if self.root == "vars" else ""
-
-    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
-        """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
-        value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
-        if (
-            self.root == "output"
-            and isinstance(output, str)
-            and (self.steps or self.written != "output")
-        ):
-            try:
-                value = json.loads(output)
-            except (ValueError, RecursionError) as e:
-                raise NoVerdict(
-                    f"contextTransform `{self.written}` needs an answer that is JSON, and it is not"
-                ) from e
-        try:
-            return follow(value, self.steps)
-        except LookupError as e:
-            raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """An expression, a function's body or a file of JavaScript."""
-
-    code: Code
-    variable = ""  # that it needs: what it uses shows when it runs
-
-    @property
-    def written(self) -> str:
-        """As messages show it."""
-        return str(shown(self.code))
-
-    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
-        """The value that it gives. Raises NoVerdict where it gives none."""
-        try:
-            return (
-                of_transform(self.code)
-                .call(output, {"vars": variables, "metadata": metadata})
-                .value
-            )
-        except ScriptError as e:
-            raise NoVerdict(f"contextTransform fails: {e}") from e
-
-
-def parse(written: Code) -> Transform | Computed:
-    """Raises ValueError for JavaScript that cannot be used, and for a root alone that is no text."""
-    text = written.strip().removesuffix(";").rstrip() if isinstance(written, str) else ""
-    root = _ROOT.match(text)
-    path = steps(text[root.end() :]) if root else None
-    if root is None or path is None or "length" in path:  # of a list or a text it is no key
-        of_transform(written)
-        return Computed(written)
-    name = root[1].removeprefix("context.")
-    if name in ("vars", "metadata") and not path:
-        raise ValueError(f"`{written}` is not text; name what is in it")
-    return Transform(text, name if name in ("vars", "metadata") else "output", path)
-
-
-def steps(text: str) -> tuple[_Step, ...] | None:
-    """The steps of a path behind its root, such as ``.a[0].b``; None where something is not a step."""
-    path: list[_Step] = []
-    position, text = 0, text.rstrip()
-    if len(text) > MAX_PATH:
-        return None
-    while position < len(text):
-        match = _STEP.match(text, position)
-        if match is None:
-            return None
-        if match["item"]:
-            if (inner := steps(match["inner"])) is None:
-                return None
-            path.append(inner)
-        elif match["index"]:
-            path.append(int(match["index"]))
-        elif match["name"] or match["key"]:
-            path.append(match["name"] or _text(match["key"]))
-        else:
-            path.append(_Join(_text(match["separator"]) if match["separator"] else ","))
-        position = match.end()
-    return tuple(path)
-
-
-def _text(written: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), written[1:-1])
-
-
-def follow(value: Any, path: tuple[Any, ...]) -> Any:
-    """What the steps lead to. Raises LookupError where they lead nowhere."""
-    for step in path:
-        if isinstance(step, _Join | tuple) and not isinstance(value, list):
-            raise LookupError(f"`{'map' if isinstance(step, tuple) else 'join'}` needs a list")
-        if isinstance(step, tuple):
-            value = [follow(item, step) for item in value]
-        elif isinstance(step, _Join):
-            if not all(isinstance(item, str) for item in value):
-                raise LookupError("`join` needs texts")
-            if len(step.separator) * len(value) + sum(map(len, value)) > MAX_CHARACTERS:
-                raise LookupError(f"`join` makes more than {MAX_CHARACTERS:,} characters")
-            value = step.separator.join(value)
-        elif isinstance(step, int):
-            if not isinstance(value, list) or step >= len(value):
-                raise LookupError(f"there is no item [{step}]")
-            value = value[step]
-        elif isinstance(value, Mapping) and step in value:
-            value = value[step]
-        else:
-            raise LookupError(f"there is no `{step}`")
-    return value

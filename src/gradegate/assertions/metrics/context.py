@@ -3,7 +3,7 @@
 import bisect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -19,15 +19,16 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     options,
 )
+from gradegate.core.provider_spec import Code
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
-from gradegate.templating import script
-from gradegate.templating.script import Computed, Transform
+from gradegate.templating.script import ScriptError, of_transform, shown
 
 # promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NUMBER = re.compile(r"\(?\d+[.)]?$")
 _BLANKED = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
+_MEMBER_OF_OUTPUT = re.compile(r"\boutput\s*(?:\?\.|\.|\[)")
 _MOST_SEARCHES = 200  # of parts of units that are quoted out of order
 _LEAST_WORDS = 3  # what is shorter is not a quotation, unless it is a whole sentence
 
@@ -94,17 +95,44 @@ def _folded(text: str) -> str:
     return " ".join(text.lower().translate(_BLANKED).split())
 
 
-Found = Transform | Computed
+@dataclass(frozen=True, slots=True)
+class ContextTransform:
+    """A ``contextTransform``: code that finds the retrieved texts of an answer."""
+
+    code: Code
+
+    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+        """What the code returns. Raises NoVerdict if it fails or returns nothing."""
+        context = {"vars": variables, "metadata": metadata}
+        try:
+            value = of_transform(self.code).call(output, context).value
+        except ScriptError as e:
+            raise NoVerdict(f"contextTransform fails: {e}{self._hint(output)}") from e
+        if value is None:
+            raise NoVerdict(f"{self.described} is nothing{self._hint(output)}")
+        return value
+
+    @property
+    def described(self) -> str:
+        """What the code returns, as messages call it."""
+        return f"what contextTransform `{shown(self.code)}` gives"
+
+    def _hint(self, output: Any) -> str:
+        is_member = isinstance(self.code, str) and _MEMBER_OF_OUTPUT.search(self.code)
+        if isinstance(output, str) and is_member:
+            return "; the answer is a text: write `JSON.parse(output)` if it is JSON"
+        return ""
 
 
-def _parsed(written: Any) -> Any:
+def _read_transform(written: Any) -> Any:
     if not isinstance(written, str | Mapping):
         raise ValueError("is not text")
-    return script.parse(written)
+    of_transform(written)
+    return ContextTransform(written)
 
 
 # The option of a grader; it is checked where the config is.
-ContextTransform = Annotated[Found, BeforeValidator(_parsed)]
+ContextTransformOption = Annotated[ContextTransform, BeforeValidator(_read_transform)]
 
 
 class Context(Struct, frozen=True):
@@ -133,7 +161,7 @@ class ContextGrader(Grader):
     written = Written(csv_threshold=0.75)
 
     _: KW_ONLY
-    context_transform: ContextTransform | None = None
+    context_transform: ContextTransformOption | None = None
     language: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
@@ -157,15 +185,10 @@ def share_of(
     )
 
 
-def lacks(variables: Mapping[str, Any], path: Found | None) -> str:
+def lacks(variables: Mapping[str, Any], transform: ContextTransform | None) -> str:
     """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
-    if path is not None:
-        first = path.variable
-        return (
-            f"the variable `{first}` that contextTransform names is missing"
-            if first not in ("", *variables)
-            else ""
-        )
+    if transform is not None:
+        return ""
     if variables.get("context") is None or isinstance(variables["context"], Mapping):
         return "the variable `context` is missing, and there is no `contextTransform`"
     try:
@@ -185,9 +208,9 @@ def lacks_query(variables: Mapping[str, Any]) -> str:
     return "" if query.strip() else "the variable `query` is empty"
 
 
-def resolve(transcript: Transcript, path: Found | None) -> Context:
+def resolve(transcript: Transcript, transform: ContextTransform | None) -> Context:
     """The context of one answer. Raises NoVerdict when there is none."""
-    if path is None:
+    if transform is None:
         written = transcript.vars.get("context")
         if written is not None:
             return _texts(written, "the variable `context`")
@@ -196,8 +219,8 @@ def resolve(transcript: Transcript, path: Found | None) -> Context:
             list(answers[-1].retrieval_context) or None if answers else None,
             "the `retrieval_context` of the answer",
         )
-    value = path.apply(transcript.source, transcript.vars, transcript.metadata)
-    return _texts(value, f"what contextTransform `{path.written}` gives")
+    value = transform.apply(transcript.source, transcript.vars, transcript.metadata)
+    return _texts(value, transform.described)
 
 
 def _texts(value: Any, what: str) -> Context:

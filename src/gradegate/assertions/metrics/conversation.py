@@ -24,7 +24,7 @@ from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.assertions.metrics.context import ContextTransform, Found
+from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
@@ -73,7 +73,7 @@ class Metric(Grader):
     async_mode: bool = True
     verbose_mode: bool = False
     language: str = ""
-    context_transform: ContextTransform | None = None
+    context_transform: ContextTransformOption | None = None
 
     def questions(self, exchanges: int) -> int:
         """As every grader's; a reason is asked for only where a model is to word it."""
@@ -142,24 +142,22 @@ _REASON = Form(shape(reason={"type": "string"}), _read_reason)
 # --- what a metric sees ---------------------------------------------------------------------------------------
 
 
-def _with_documents(transcript: Transcript, path: Found | None) -> Transcript:
-    """Gives answers the documents that are elsewhere. Raises NoVerdict where ``path`` leads nowhere.
+def _with_documents(transcript: Transcript, transform: ContextTransform | None) -> Transcript:
+    """Gives answers the documents that are elsewhere. Raises NoVerdict where ``transform`` finds nothing.
 
-    ``path`` finds them in each answer that has none; where no turn has any, the variables hold those of every answer.
+    ``transform`` finds them in each answer that has none; where no turn has any, the variables hold those of every answer.
     """
-    has_any = path is not None or any(turn.retrieval_context for turn in transcript.turns)
+    has_any = transform is not None or any(turn.retrieval_context for turn in transcript.turns)
     common = () if has_any else texts_of(transcript.vars, *DOCUMENTS)
 
     def documents(turn: Turn) -> tuple[str, ...]:
-        if path is None or turn.retrieval_context:
+        if transform is None or turn.retrieval_context:
             return common or turn.retrieval_context
         source = transcript.source if turn is transcript.turns[-1] else turn.content
-        value = path.apply(source, transcript.vars, turn.metadata)
+        value = transform.apply(source, transcript.vars, turn.metadata)
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            raise NoVerdict(
-                f"what contextTransform `{path.written}` gives is neither a text nor a list of texts"
-            )
+            raise NoVerdict(f"{transform.described} is neither a text nor a list of texts")
         return tuple(item for item in items if item.strip())
 
     turns = (

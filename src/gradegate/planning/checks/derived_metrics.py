@@ -1,4 +1,4 @@
-"""Checks that the formulas of derived metrics can be computed, and that rules name metrics that exist."""
+"""Checks that derived metrics can be computed, and that they name metrics that exist."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,19 +10,20 @@ from gradegate.planning.checks.rules import MOST_SHOWN
 from gradegate.planning.plan import Job
 from gradegate.registry import suggest
 from gradegate.results.case_outcome import CODE
-from gradegate.templating.formulas import CONSTANTS, COUNT, working
-from gradegate.templating.script import ScriptError
+from gradegate.templating.script import COUNT, ScriptError, of_metric
 from gradegate.templating.template import is_template
+
+_CONSTANTS = {"e": "Math.E", "pi": "Math.PI"}  # of mathjs, and what JavaScript calls them
 
 
 def derived(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
-    """Expressions that are none, names that no metric has, and more values than reports show."""
+    """Values that JavaScript cannot compute, names that no metric has, and more values than reports show."""
     if not suite.derived:
         return
     metrics = _metrics(suite)
     for number, spec in enumerate(suite.derived):
         try:
-            names = working(spec.value).names
+            names = of_metric(spec.value).names
         except ScriptError as e:
             yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
             continue
@@ -53,12 +54,14 @@ def _metrics(suite: Suite) -> dict[str, None] | None:
 def _unknown(
     spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]
 ) -> Iterator[Mistake]:
-    for name in sorted(names - metrics.keys() - CONSTANTS.keys() - {COUNT}):
+    for name in sorted(names - metrics.keys() - {COUNT}):
         what = f"the derived metric `{spec.name}` reads `{name}`, which is not a metric of any assertion"
         known = ", ".join(f"`{metric}`" for metric in list(metrics)[: MOST_SHOWN * 2])
         cure = suggest(name, metrics) or (
             f"the metrics are {known}" if known else "give assertions a `metric`"
         )
+        if name in _CONSTANTS:
+            cure = f"write `{_CONSTANTS[name]}` for the constant; {cure}"
         if any(name == other.name for other in later):
             what, cure = (
                 f"the derived metric `{spec.name}` reads `{name}` before it is calculated",

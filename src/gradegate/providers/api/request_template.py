@@ -1,4 +1,4 @@
-"""Requests of a template, out of whose places no value breaks, and ``transformResponse``: paths, or else JavaScript."""
+"""Requests of a template, out of whose places no value breaks, and ``transformResponse``."""
 
 import json
 import math
@@ -14,7 +14,8 @@ from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
-from gradegate.templating.script import Script, ScriptError, follow, of_response, steps
+from gradegate.templating.javascript import is_function
+from gradegate.templating.script import Script, ScriptError, mentions, of_response
 from gradegate.templating.template import render
 
 # Members of an answer that say more about an error, and are not an answer.
@@ -22,85 +23,60 @@ _ABOUT_ERRORS = frozenset(
     "error errors message detail details description code status statuscode status_code type title instance trace "
     "traceback stack path timestamp time request_id requestid trace_id traceid id success ok".split()
 )
-_ARROW = re.compile(r"\(?\s*json\s*(?:,\s*text\s*(?:,\s*context\s*)?)?\)?\s*=>\s*")
-_RETURN = re.compile(r"\{\s*return\s+(.*?);?\s*\}", re.DOTALL)
-_KEY = re.compile(r"\s*(?:([A-Za-z_$][\w$]*)|'([^']*)'|\"([^\"]*)\")\s*:\s*")
 
 
-class _Path(Struct, frozen=True):
-    """A path into the answer; ``steps`` is None for its text."""
+class ResponseTransform(Struct, frozen=True):
+    """What ``transformResponse`` makes of an answer; without a ``script``, the whole body is the output.
 
-    written: str
-    steps: tuple[Any, ...] | None
+    ``reads_text``: the script may look at the body's text, not only at its JSON.
+    """
 
-    def apply(self, text: str, host: str) -> Any:
-        if self.steps is None:
-            return text
-        try:
-            return follow(strict(text), self.steps)
-        except (ValueError, RecursionError) as e:
-            raise ProviderError(
-                f"{host} answered something that is not JSON: {excerpt(text, 80)!r}",
-                Trouble.MALFORMED,
-            ) from e
-        except LookupError as e:
-            what = f"`{self.written}` leads nowhere in the answer of {host}: {e.args[0]}"
-            raise ProviderError(what, Trouble.MALFORMED) from e
-
-
-class Extract(Struct, frozen=True):
-    """Where the answer's text is, and what is kept as metadata for ``contextTransform``."""
-
-    output: _Path | None = None
-    metadata: Mapping[str, _Path] = {}
+    script: Script | None = None
+    reads_text: bool = True
 
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
-        """The output as text and the metadata. Raises ProviderError."""
-        host = answer.host
-        if self.output is None:  # the answer as it is; a JSON string without its quotes
-            value = _parsed(text)
-            return (
-                (value, {})
-                if isinstance(value, str)
-                else (text, {IS_DATA: True} if _is_true(value) else {})
-            )
-        output = self.output.apply(text, host)
-        metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
-        return _shown(output, metadata, host)
+        """The output as text, and the metadata: an object with ``output`` or ``error`` can have ``metadata`` beside it.
 
-
-class Computed(Struct, frozen=True):
-    """A transform that is JavaScript, over ``json``, ``text`` and ``context.response``."""
-
-    script: Script
-
-    def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
-        """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
+        Raises ProviderError.
+        """
         value = _parsed(text)
-        response = {
-            "status": answer.status,
-            "headers": dict(answer.headers),
-            "data": text,
-            "cached": False,
-        }
+        if self.script is None:  # a JSON string without its quotes
+            if isinstance(value, str):
+                return value, {}
+            return text, {IS_DATA: True} if _is_true(value) else {}
+        body = text if self.reads_text else ""
+        headers = dict(answer.headers)
+        response = {"status": answer.status, "headers": headers, "data": body, "cached": False}
+        json_value = value if _is_true(value) else None
         try:
-            made = self.script.call(
-                value if _is_true(value) else None, text, {"response": response}
-            ).value
+            made: Any = self.script.call(json_value, body, {"response": response}).value
         except ScriptError as e:
-            raise ProviderError(
-                f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED
-            ) from e
-        if not isinstance(made, dict) or not ("output" in made or "error" in made):
-            return _shown(made, {}, answer.host)
-        if made.get("error"):
-            raise ProviderError(
-                f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}"
-            )
-        metadata = made.get("metadata")
-        return _shown(
-            made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host
-        )
+            what = f"transformResponse fails on the answer of {answer.host}"
+            if value is None:
+                what += f", which is not JSON ({excerpt(text, 80)!r})"
+            raise ProviderError(f"{what}: {e}", Trouble.MALFORMED) from e
+        metadata: Any = {}
+        if isinstance(made, dict) and ("output" in made or "error" in made):
+            if made.get("error"):
+                error = excerpt(str(made["error"]), 500)
+                raise ProviderError(f"{answer.host} answered with an error: {error}")
+            made, metadata = made.get("output"), made.get("metadata")
+        if made is None:
+            what = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
+            raise ProviderError(what, Trouble.MALFORMED)
+        return _shown(made, metadata if isinstance(metadata, dict) else {}, answer.host)
+
+
+def read_response_transform(written: Any) -> ResponseTransform:
+    """Raises ValueError for JavaScript that cannot be used."""
+    if not written:
+        return ResponseTransform()
+    if not isinstance(written, str | Mapping):
+        raise ValueError(f"transformResponse is not text: {written!r}")
+    # A function or a file may call the text by another name.
+    is_expression = isinstance(written, str) and not is_function(written)
+    reads_text = not is_expression or mentions(written, "text", "context")
+    return ResponseTransform(of_response(written), reads_text)
 
 
 def _parsed(text: str) -> Any:
@@ -112,8 +88,6 @@ def _parsed(text: str) -> Any:
 
 
 def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
-    if output is None:
-        raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
     if isinstance(output, float) and not math.isfinite(output):
         raise ProviderError(
             f"transformResponse gives no value for the answer of {host}: {output}",
@@ -149,72 +123,6 @@ def is_broken_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return False
-
-
-def parse(written: Any) -> Extract | Computed:
-    """Raises ValueError for JavaScript that cannot be used."""
-    if not written:
-        return Extract()
-    if not isinstance(written, str | Mapping):
-        raise ValueError(f"transformResponse is not text: {written!r}")
-    try:
-        if isinstance(written, str):  # the forms that can be followed without running code
-            text = written.strip().removesuffix(";").strip()
-            arrow = _ARROW.match(text)
-            text = text[arrow.end() :].strip() if arrow else text
-            block = _RETURN.fullmatch(text)
-            text = block[1].strip() if block else text
-            if text.startswith("({") and text.endswith("})"):
-                text = text[1:-1].strip()
-            if not text.startswith("{"):
-                return Extract(_path(text))
-            members = _members(text)
-            output, metadata = members.pop("output", None), members.pop("metadata", {})
-            known = isinstance(metadata, dict) and all(
-                isinstance(path, _Path) for path in metadata.values()
-            )
-            if not isinstance(output, _Path) or members or not known:
-                raise _NoPathError
-            return Extract(output, metadata)
-    except _NoPathError:
-        pass
-    return Computed(of_response(written))
-
-
-class _NoPathError(Exception):
-    """It takes an engine."""
-
-
-def _path(text: str) -> _Path:
-    if text == "text":
-        return _Path(text, None)
-    path = steps(text.removeprefix("json")) if text.startswith("json") else None
-    if path is None:
-        raise _NoPathError
-    return _Path(text, path)
-
-
-def _members(text: str) -> dict[str, Any]:
-    """``{key: path, key: {key: path}}`` by key."""
-    members: dict[str, Any] = {}
-    rest = text[1:-1].strip() if text.endswith("}") else None
-    while rest:
-        key = _KEY.match(rest)
-        if key is None:
-            raise _NoPathError
-        rest, depth = rest[key.end() :], 0
-        end = len(rest)  # of the value: the next comma outside brackets
-        for place, character in enumerate(rest):
-            depth += (character in "{[(") - (character in "}])")
-            if character == "," and depth == 0:
-                end = place
-                break
-        value, rest = rest[:end].strip(), rest[end + 1 :].strip()
-        name = next(group for group in key.groups() if group is not None)
-        members[name] = _members(value) if value.startswith("{") else _path(value)
-    if rest is None:
-        raise _NoPathError
-    return members
 
 
 def _is_true(value: Any) -> bool:
