@@ -124,6 +124,18 @@ def test_a_missing_part_without_any_case_is_never_green_either(sharded, capsys):
     assert (code, results["summary"]["passed"]) == (3, 1)
 
 
+@each("missing", [1, 2, 3])
+def test_re_asks_make_no_run_green_that_lacks_a_part(sharded, llm, missing):
+    llm.reply = scripted(dict.fromkeys(range(9), "F" + "P" * 9))
+    run = sharded(suite(llm.spec(), 9))
+    run.ask()
+    run.part(missing).unlink()
+    code, results = run.merge()
+    assert (code, results["confirm"]["overturned"] > 0, results["incomplete"]) == (3, True, f"shard {missing}/3 is missing")
+    for path in run.part(1).parent.iterdir():
+        path.unlink()
+
+
 def test_errors_that_are_ignored_ignore_no_missing_part(sharded, capsys):
     gate = {"errors": {"ignore-up-to": 1}, "rules": [{"name": "r", "min-pass-rate": 0.1}]}
     run = sharded(suite({"id": "echo"}, 12, ASSERTION, gate=gate))

@@ -11,7 +11,7 @@ from gradegate.cli import main as cli
 from support.compared import compared
 from support.earlier import by
 from support.fake_llm import serve
-from support.flips import BAD, GOOD, flipping, scripted, suite
+from support.flips import BAD, GOOD, flipping, scripted, scripted_runs, suite, suite_of_runs
 from support.shards import Sharded, timeless
 
 
@@ -51,6 +51,29 @@ def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed,
         config = suite(llm.spec(), cases, **gate)
         run = Sharded(folder, config, of, ("--confirm", confirm, "--repeat", str(repeat), "-j", "4"))
         equal(run)
+
+
+RUN = st.sampled_from(["P", "P", "F", "E", "FP" * 9 + "P", "FPPP", "FPF" + "F" * 20, "FE" * 10])
+
+
+@given(
+    runs=st.lists(st.lists(RUN, min_size=5, max_size=5), min_size=1, max_size=7),
+    k_of_n=st.sampled_from([(1, 3), (2, 3), (3, 5), (2, 2)]),
+    of=st.integers(1, 4),
+    rule=st.sampled_from([None, 0.5, 0.8]),
+)
+def test_any_partition_makes_the_runs_that_one_run_makes(tmp_path_factory, runs, k_of_n, of, rule):
+    with serve() as llm, pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("shards")
+        patch.chdir(folder)
+        gate = {} if rule is None else {"rules": [{"name": "r", "min-pass-rate": rule}]}
+        config = suite_of_runs(llm, len(runs), runs={"of": k_of_n[1], "pass": k_of_n[0]}, **gate)
+        run = Sharded(folder, config, of, ("-j", "1"))
+        llm.reply = scripted_runs(runs)
+        code, whole = run.one()
+        llm.reply = scripted_runs(runs)
+        merged_code, merged = run.run()
+        assert (merged_code, timeless(merged)) == (code, timeless(whole))
 
 
 def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):

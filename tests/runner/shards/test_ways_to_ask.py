@@ -152,12 +152,13 @@ def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
 
 
 @each("calls", [1, 7, 20])
-def test_shards_together_take_no_more_than_the_whole_may(sharded, llm, calls):
-    llm.reply = lambda path, body: GOOD
-    run = sharded(suite(llm.spec(), 24), "--max-calls", str(calls), of=5)
+def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm, calls):
+    llm.reply = lambda path, body: BAD if case_in(body) % 2 else GOOD
+    asked = len(llm.requests)
+    run = sharded(suite(llm.spec(), 24, gate={"rules": [{"name": "r", "min-pass-rate": 0.1}]}), "--max-calls", str(calls), of=5)
     run.ask()
-    assert len(llm.requests) <= calls
     code, merged = run.merge()
+    assert len(llm.requests) - asked == merged["budget"]["calls"] <= calls
     assert (code, merged["outcome"]) == (3, "inconclusive")
     assert merged["summary"]["planned"] == 24
 
