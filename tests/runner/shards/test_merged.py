@@ -1,6 +1,7 @@
 """Shards and a merge come to what one run comes to, but for times."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
@@ -124,6 +125,34 @@ def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     equal(sharded(compared(llm), "--confirm", "off", of=2))
 
 
+def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharded, llm):
+    def replies():
+        made, asks = Counter(), Counter()
+
+        def reply(path, body):
+            text = json.dumps(body["messages"])
+            if body["model"] == "target":
+                made[text] += 1
+                return f"{'first' if 'first' in text else 'second'}, run {made[text]}"
+            if "funniest" in text:
+                return "0"
+            run = next((it for it in ("first, run 1", "first, run 2") if it in text), "")
+            asks[run] += 1
+            return BAD if run == "first, run 1" or (run and asks[run] == 1) else GOOD
+
+        return reply
+
+    config = compared(llm, {"type": "select-best", "value": "choose the funniest"}, {"type": "llm-rubric", "value": "is good"})
+    config |= {"providers": [llm.spec("target")], "gate": {"runs": {"of": 3, "pass": 2}}}
+    run = sharded(config, "-j", "1", of=2)
+    llm.reply = replies()
+    code, whole = run.one()
+    llm.reply = replies()
+    merged_code, merged = run.run()
+    assert [case["output"] for case in merged["cases"]][:3] == ["first, run 1", "first, run 2", "first, run 3"]
+    assert (merged_code, timeless(merged)) == (code, timeless(whole))
+
+
 def test_a_conversation_is_had_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "an answer"
     talk = {
@@ -194,6 +223,18 @@ def test_a_secret_in_an_answer_is_hidden_in_parts_and_not_graded_again_elsewhere
     code, merged = run.merge()
     assert code == 3
     assert "contained a secret" in merged["cases"][0]["grades"][0]["reason"]
+
+
+def test_a_new_answer_is_graded_where_the_first_one_showed_a_secret(sharded, llm, monkeypatch):
+    monkeypatch.setenv("APP_API_KEY", "sk-secret-app")
+    said = iter(["sk-secret-app", *["a good answer"] * 9])
+    llm.reply = lambda path, body: next(said) if body["model"] == "app" else GOOD if "a good answer" in str(body) else BAD
+    app = {"id": "openai:chat:app", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.APP_API_KEY}}"}}
+    run = sharded({**suite(llm.spec("judge"), 1), "providers": [app]}, "--confirm", "answers", of=1)
+    run.ask()
+    assert "sk-secret" not in run.part(1).read_text()
+    code, merged = run.merge()
+    assert (code, merged["confirm"]["overturned"]) == (0, 1)
 
 
 @pytest.mark.slow
