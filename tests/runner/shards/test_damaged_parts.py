@@ -366,6 +366,16 @@ def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
     assert results["made"]["started"] == "2026-01-02T00:00:01+00:00"
 
 
+def test_what_shards_took_beside_their_answers_is_in_the_report(asked, capsys):
+    target, grader = {"calls": 3}, {"calls": 2}
+    account(asked, s1={"lost": [target, grader], "problems": ["it is full"]}, s2={"lost": [target, grader], "problems": ["it is full"]})
+    account(asked, s3={"budget": {**NOTHING_TAKEN, "used_up": "3 calls"}})
+    _, results, _ = merge(asked, capsys)
+    assert (results["summary"]["target"]["calls"], results["summary"]["grader"]["calls"]) == (12 + 6, 4)
+    assert [note["text"] for note in results["notes"]] == ["the cache: it is full"]
+    assert results["budget"]["used_up"] == "3 calls of a shard"
+
+
 @each(
     "amount",
     [{"seconds": -1.0}, {"seconds": 1e300}, *({"budget": {**NOTHING_TAKEN, key: of}} for key in ("calls", "usd") for of in (-1, 10**30))],
