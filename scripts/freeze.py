@@ -97,11 +97,10 @@ def examples(tree: Path) -> Iterator[Scene]:
         start,
         [["run"], ["run", "--confirm", "off", "--repeat", "2"], ["validate"]],
     )
-    shards = [["run", "--shard", f"{number}/2", "--parts", "parts"] for number in (1, 2)]
-    opened = ["merge", "parts", "--open", "open.jsonl"]
-    again = [[*shard, "--open", "open.jsonl"] for shard in shards]
-    yield Scene("example-shards", start, [*shards, opened, *again, opened, ["merge", "parts"]])
-    yield Scene("example-shards-part", start, [shards[0], ["merge", "parts"]])
+    shards = [["run", "--shard", f"{number}/2"] for number in (1, 2)]
+    merge = ["merge", "gradegate-parts"]
+    yield Scene("example-shards", start, [*shards, merge])
+    yield Scene("example-shards-part", start, [shards[0], merge])
     outside = "../../../base.json"
     yield Scene("example-baseline", start, [["run", "-o", outside], ["run", "--baseline", outside]])
     base = ["run", "--base", "../../../base"]

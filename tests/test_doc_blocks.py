@@ -183,10 +183,6 @@ def place(tmp_path: Path, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield tmp_path
 
 
-def _limit(number: int) -> dict[str, Any]:
-    return {**CONFIG["tests"][0], "description": f"case {number}"}
-
-
 @each("page", COMMANDED, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_do_what_they_say(place: Path, page: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str]) -> None:
     """A guide, whose config is on the page, passes; on other pages a command is at least no mistake."""
@@ -194,8 +190,7 @@ def test_the_commands_of_a_page_do_what_they_say(place: Path, page: Path, llm: F
     files = {block.name: block.file for block in blocks(page) if block.name}
     assert [name for name in files if name.endswith(".yaml") and name not in " ".join(commands(page))] == []
     write(place, files)
-    if page.stem == "shards":  # whose second round is about failures
-        write(place, {"evals/promptfooconfig.yaml": yaml.safe_dump({**CONFIG, "tests": [*map(_limit, range(24))]})})
+    if page.stem == "terminal":  # whose `rerun --failed` is about failures
         llm.reply = lambda path, body: json.dumps({"category": "D"}) if "expert" in str(body) else "None."
     for command in commands(page):
         program, *arguments = shlex.split(command)

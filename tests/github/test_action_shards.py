@@ -36,26 +36,22 @@ def inputs(job, **values):
     return {**found, **values}
 
 
-def in_shards(action, of):
-    """Both rounds as the workflow has them; gives what the merge left behind."""
-    shards = [action.run(**inputs("shard", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)]
-    opened = action.run(**inputs("open", **KEYLESS))
-    if opened.outputs["open"] != "0":
-        shards += [action.run(**inputs("again", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)]
-    assert [left.code for left in (*shards, opened)] == [0] * len(shards) + [0], [left.log for left in shards]
+def in_shards(action, of, **merge):
+    """The shards and the merge, as the workflow has them; gives what the merge left behind."""
+    shards = [action.run(**inputs("shard", shard=f"{number}/{of}")) for number in range(1, of + 1)]
+    assert [left.code for left in shards] == [0] * of, [left.log for left in shards]
     assert action.github.comments == []
-    assert {left.summary for left in (*shards, opened)} == {""}
-    return opened, action.run(**inputs("gate", **KEYLESS))
+    assert {left.summary for left in shards} == {""}
+    return action.run(**inputs("gate", **merge))
 
 
-def test_shards_say_nothing_and_the_merge_comments_once_without_a_key(action, llm):
-    opened, merged = in_shards(action, 2)
-    assert opened.outputs["open"] == "1"
+def test_shards_say_nothing_and_the_merge_re_asks_and_comments_once(action, llm):
+    merged = in_shards(action, 2)
     assert (merged.code, merged.outputs["outcome"], merged.outputs["planned"]) == (1, "blocked", "2")
     (comment,) = action.github.comments
     assert "because of D" in comment["body"]
     assert "because of D" in merged.summary
-    assert KEY not in "".join(path.read_text() for path in (action.workspace / "evals/all-parts").iterdir())
+    assert KEY not in "".join(path.read_text() for path in (action.workspace / "evals/gradegate-parts").iterdir())
     results = json.loads((action.workspace / "evals" / "gradegate-results.json").read_text())
     assert "OPENAI_API_KEY" in results["hidden"]
     requests = len(llm.requests)
@@ -64,16 +60,22 @@ def test_shards_say_nothing_and_the_merge_comments_once_without_a_key(action, ll
     assert len(llm.requests) == 2 * requests
 
 
-def test_a_second_round_is_left_out_where_nothing_is_open(action, llm):
+def test_a_merge_without_a_key_decides_what_needs_no_re_ask(action, llm):
     llm.reply = answers("A")
-    opened, merged = in_shards(action, 3)
-    assert opened.outputs["open"] == "0"
+    merged = in_shards(action, 3, **KEYLESS)
     assert (merged.code, merged.outputs["outcome"]) == (0, "pass")
+
+
+def test_a_merge_without_a_key_says_which_variable_its_re_asks_need(action, llm):
+    merged = in_shards(action, 2, **KEYLESS)
+    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
+    assert "not re-asked: no OPENAI_API_KEY in the merge job" in action.github.comments[0]["body"]
+    assert len(llm.requests) == 4
 
 
 def test_a_part_that_is_missing_is_named_on_the_pull_request(action, llm):
     llm.reply = answers("A")
-    action.run(**inputs("shard", shard="1/2", parts="all-parts"))
+    action.run(**inputs("shard", shard="1/2"))
     merged = action.run(**inputs("gate", **KEYLESS))
     assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
     assert "shard 2/2 is missing" in action.github.comments[0]["body"]
@@ -84,13 +86,11 @@ def test_of_a_fork_neither_shards_nor_merge_are_run_and_all_say_so(tmp_path, llm
     with serve() as github:
         action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
         mode = {"on_missing_secrets": mode, **KEYLESS}
-        asked = [action.run(**inputs("shard", shard=f"{number}/2", parts="all-parts", **mode)) for number in (1, 2)]
-        opened = action.run(**inputs("open", **mode))
+        asked = [action.run(**inputs("shard", shard=f"{number}/2", **mode)) for number in (1, 2)]
         merged = action.run(**inputs("gate", **mode))
-    assert [left.code for left in (*asked, opened, merged)] == [code] * 4
-    assert opened.outputs["open"] == "0"
+    assert [left.code for left in (*asked, merged)] == [code] * 3
     assert merged.outputs["outcome"] == "not-run"
-    assert all("OPENAI_API_KEY is not set" in left.log for left in (*asked, opened, merged))
+    assert all("OPENAI_API_KEY is not set" in left.log for left in (*asked, merged))
     assert llm.requests == []
 
 
@@ -99,7 +99,7 @@ def test_shards_that_had_keys_and_asked_nothing_leave_parts_that_say_why(tmp_pat
     with serve() as github:
         action = step(tmp_path, Local(), github, llm, pull_request(author))
         late = {"ready": "http://127.0.0.1:9/health 1", "on_missing_secrets": "neutral"}  # nobody listens there
-        shards = [action.run(**inputs("shard", shard=f"{n}/2", parts="all-parts", **late)) for n in (1, 2)]
+        shards = [action.run(**inputs("shard", shard=f"{n}/2", **late)) for n in (1, 2)]
         merged = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
     assert [left.code for left in shards] == [3, 3]
     assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
@@ -110,8 +110,8 @@ def test_shards_that_had_keys_and_asked_nothing_leave_parts_that_say_why(tmp_pat
 def test_parts_that_are_of_no_use_are_a_mistake_for_a_fork_too(tmp_path, llm):
     with serve() as github:
         action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
-        (action.workspace / "evals/all-parts").mkdir()
-        (action.workspace / "evals/all-parts/part.jsonl").write_text("{}\n")
+        (action.workspace / "evals/gradegate-parts").mkdir()
+        (action.workspace / "evals/gradegate-parts/part.jsonl").write_text("{}\n")
         left = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
 
@@ -131,21 +131,23 @@ def test_a_shard_that_is_none_is_a_mistake(action, shard):
     assert f"the input `shard` is '{shard}' -> give the number of a part and how many there are, such as 3/8" in left.log
 
 
-def test_the_jobs_with_keys_may_write_nothing_and_the_required_one_always_runs():
+def test_keys_reach_one_step_of_a_job_only_shards_write_nothing_and_the_required_job_always_runs():
     jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
-    keyed = {name for name, job in jobs.items() if "secrets." in json.dumps(job)}
-    assert keyed == {"shard", "again"}
-    assert all("write" not in jobs[name]["permissions"].values() for name in keyed)
-    assert jobs["gate"]["if"] == "always()"
-    assert set(jobs["gate"]["needs"]) == set(jobs) - {"gate"}
-    assert jobs["shard"]["strategy"]["matrix"] == jobs["again"]["strategy"]["matrix"]
+    assert set(jobs) == {"shard", "gate"}
+    for job in jobs.values():
+        (gate,) = [it for it in job["steps"] if it.get("uses", "").startswith("OWNER/gradegate@")]
+        assert gate["env"] == {"OPENAI_API_KEY": "${{ secrets.openai-api-key }}"}
+        assert json.dumps(job).count("secrets.") == 1
+    assert jobs["shard"]["permissions"] == {"contents": "read"}
+    assert jobs["gate"]["permissions"] == {"contents": "read", "actions": "read", "pull-requests": "write"}
+    assert (jobs["gate"]["if"], jobs["gate"]["needs"]) == ("always()", "shard")
 
 
-@each("job", ["shard", "open", "again", "gate"])
+@each("job", ["shard", "gate"])
 def test_no_folder_of_the_workflow_holds_what_a_pull_request_committed(job):
     # An upload follows links, and a merge reads whatever lies there.
     steps = steps_of(job)
-    named = [it["with"].get(name, "") for it in steps for name in ("path", "parts", "merge", "open") if "with" in it]
+    named = [it["with"].get(name, "") for it in steps for name in ("path", "merge") if "with" in it]
     folders = {Path(text).parts[0] for text in named if text and "${{" not in text}
     (removed,) = [it["run"].split()[2:] for it in steps if it.get("run", "").startswith("rm -rf ")]
     emptied = set(removed[: removed.index("#")] if "#" in removed else removed)

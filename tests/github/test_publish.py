@@ -111,7 +111,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "html-path": "r.html",
         "agent-path": "r.agent.md",
     }
-    assert set(outputs()) == {*returned, "open", "artifact"}  # of a merge that decides nothing, and of runs of the default branch
+    assert set(outputs()) == {*returned, "artifact"}  # of runs of the default branch
     assert f"Comment: {url}" in stage.said
 
 

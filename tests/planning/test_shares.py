@@ -16,14 +16,14 @@ def test_shares_add_up_and_are_even(whole, of):
     assert max(shares) - min(shares) <= 1
 
 
-@given(calls=st.integers(1, 1000), taken=st.integers(0, 1200), of=OF)
-def test_calls_that_are_left_are_divided(calls, taken, of):
-    made = [limits_of(Settings(max_calls=calls, taken=(taken, 0.0), shard=(n, of)), ()) for n in range(1, of + 1)]
-    assert sum(limits.calls for limits in made) == max(0, calls - taken)
+@given(calls=st.integers(1, 1000), of=OF)
+def test_calls_are_divided(calls, of):
+    made = [limits_of(Settings(max_calls=calls, shard=(n, of)), ()) for n in range(1, of + 1)]
+    assert sum(limits.calls for limits in made) == calls
 
 
 def test_dollars_are_divided_and_seconds_are_not():
-    settings = Settings(max_usd=4.0, max_seconds=60.0, taken=(0, 1.0), shard=(2, 3))
+    settings = Settings(max_usd=4.0, max_seconds=60.0, shard=(2, 4))
     limits = limits_of(settings, ())
     assert (limits.calls, limits.usd, limits.seconds) == (None, 1.0, 60.0)
 

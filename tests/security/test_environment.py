@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.security.environment import STAND_IN, Environment
+from gradegate.security.environment import Environment
 from gradegate.security.secrets import is_runners, secrets, sounds_secret
 from support.each import table
 
@@ -49,12 +49,3 @@ def test_what_is_hidden_is_what_sounds_secret_what_was_read_and_passwords_in_add
     addresses = {"U": "https://app.example.com:8080/v1", "H": "app:80", "WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
     assert secrets(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
     assert secrets(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}
-
-
-def test_where_nobody_is_asked_only_what_sounds_like_a_key_has_a_stand_in():
-    keyless = Environment({"SET_API_KEY": "own"}, keyless=True)
-    assert keyless.get("SET_API_KEY") == "own"
-    assert keyless.get("OPENAI_API_KEY") == STAND_IN
-    assert {keyless.get(name) for name in ("OPENAI_BASE_URL", "GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN")} == {""}
-    assert keyless.sources("OPENAI_API_KEY") == frozenset()
-    assert Environment({}).get("OPENAI_API_KEY") == ""

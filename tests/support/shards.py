@@ -1,4 +1,4 @@
-"""A run in shards, through the command: each shard, what is open, another round, and the merge."""
+"""A run in shards, through the command: each shard, and the merge."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import yaml
 from gradegate.cli import main as cli
 from gradegate.sandbox.evaluate import begin
 
-PARTS, OPEN = "gradegate-parts", "gradegate-parts/open.jsonl"
+PARTS = "gradegate-parts"
 TIMES = {"seconds", "started", "oldest_days", "latency"}
 
 
@@ -50,12 +50,6 @@ class Sharded:
         for number in shards or range(1, self.of + 1):
             self.codes.append(self.command("run", "c.yaml", "--shard", f"{number}/{self.of}", *more))
 
-    def name_open(self) -> list[dict]:
-        """The failures that the merge names, as lines of its file without those around them."""
-        self.codes.append(self.command("merge", PARTS, "c.yaml", "--open", OPEN))
-        path = self.folder / OPEN
-        return [json.loads(line) for line in path.read_text().splitlines()[1:-2]] if path.exists() else []
-
     def merge(self) -> tuple[int, dict]:
         """The decision: its code and results."""
         results = self.folder / "merged.json"
@@ -63,12 +57,10 @@ class Sharded:
         code = self.command("merge", PARTS, "c.yaml", "-o", "merged.json")
         return code, json.loads(results.read_text()) if results.exists() else {}
 
-    def rounds(self) -> tuple[int, dict]:
-        """Ask, ask again what is open until nothing is, and merge."""
+    def run(self) -> tuple[int, dict]:
+        """Every shard, and the merge."""
         self.ask()
-        while self.name_open():
-            self.ask("--open", OPEN)
         return self.merge()
 
-    def part(self, shard: int, round_: int = 1, attempt: int = 1) -> Path:
-        return self.folder / PARTS / f"part-{shard}-of-{self.of}-round-{round_}-attempt-{attempt}.jsonl"
+    def part(self, shard: int, attempt: int = 1) -> Path:
+        return self.folder / PARTS / f"part-{shard}-of-{self.of}-attempt-{attempt}.jsonl"

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from gradegate.core.settings import Settings
     from gradegate.runner.prepare import Prepared
     from gradegate.runner.session import Delivered
-    from gradegate.runner.shards.shard import Written
+    from gradegate.runner.shards.shard import ShardReport
 
 
 def here() -> Path:
@@ -143,12 +143,12 @@ def delivered(outcome: Delivered, settings: Settings) -> int:
     return exit_code(outcome.decision)
 
 
-def written(parts: Written) -> int:
-    """Print what a step of a run in shards wrote; gives its exit code."""
-    for problem in parts.problems:
-        complain(problem)
-    print(bare(parts.said))
-    return parts.code
+def report_shard(shard: ShardReport) -> int:
+    """Print what a shard says at its end; gives its exit code."""
+    if shard.problem:
+        complain(shard.problem)
+    print(bare(shard.text))
+    return shard.code
 
 
 def estimated(settings: Settings) -> int:

@@ -197,14 +197,10 @@ class Settings:
         help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
              "seconds); the run is inconclusive if it does not")
     shard: tuple[int, int] | None = option(None, "--shard N/M", kinds.SHARD, commands=("run",),  # (3, 8): the third of 8
-        help="runs part N of M of the plan, such as 3/8, writes the results to `parts`, and decides nothing (docs/shards.md)")
-    parts: str = option("gradegate-parts", "--parts DIR", PATH, commands=("run",), help="directory to which a shard writes its part")
+        help="runs part N of M of the plan, such as 3/8, writes its answers to `gradegate-parts`, and decides nothing (docs/shards.md)")
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
-        help="directory with the parts of all shards; no model is asked and no key is needed",
+        help="directory with the parts of all shards; only failures are re-asked, with the keys of this job",
         more="This step decides, comments and writes the reports.")
-    open: str = option("", "--open FILE", PATH, commands=("run", "merge"),
-        help="with `merge`: writes the failures that shards must re-ask to this file, and decides nothing; with `shard`: "
-             "re-asks the failures in this file")
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
         help="an environment variable that prompts, variables and assertions of a config may show")
     allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
@@ -237,7 +233,6 @@ class Settings:
     exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why
-    taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
     again: Again | None = None
 
     def at(self, name: str) -> Origin:
@@ -257,7 +252,7 @@ class Settings:
     @property
     def environment(self) -> Environment:
         """The environment as configs may read it."""
-        return Environment(self.environ, self.allowed_env, keyless=bool(self.merge))
+        return Environment(self.environ, self.allowed_env)
 
 
 # fmt: off

@@ -101,3 +101,12 @@ class CacheReport(Readable, frozen=True):
     hits: int = 0
     oldest: float = 0.0
     saved_usd: float = 0.0
+
+    def __add__(self, other: "CacheReport") -> "CacheReport":
+        """Both reports as one."""
+        return CacheReport(
+            self.looked_up + other.looked_up,
+            self.hits + other.hits,
+            max(self.oldest, other.oldest),
+            self.saved_usd + other.saved_usd,
+        )

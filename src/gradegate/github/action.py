@@ -24,7 +24,8 @@ from gradegate.results.run_result import GateOutcome
 from gradegate.runner.prepare import Prepared, prepare
 from gradegate.runner.progress import progress
 from gradegate.runner.session import Delivered, deliver, deliver_without_keys
-from gradegate.runner.shards.shard import Written, answered_by_parts, ask, name_open, of_merge
+from gradegate.runner.shards.merge import merged
+from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.event import read_event
 from gradegate.structs import replace
 
@@ -47,9 +48,7 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         event = read_event(environ)
         settings = from_inputs(environ, cwd)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
-        if (
-            settings.run.shard or settings.run.open
-        ):  # the merge that decides is the only one that comments
+        if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
         github = connect(environ, settings.token)
         step = Step(settings, with_pull_request(github, event), github, partial(print, flush=True))
@@ -58,8 +57,7 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         try:
             if settings.mistakes:
                 raise ConfigError(*settings.mistakes)
-            parts = settings.run.shard or (settings.run.merge and settings.run.open)
-            code = _part(step) if parts else _run(step)
+            code = _run_shard(step) if settings.run.shard else _run(step)
         except ConfigError as e:
             said = ConfigError(*at_door(e.mistakes, inputs=True))
             publish_mistakes(step, said, MISTAKE)
@@ -69,27 +67,21 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         return code
 
 
-def _part(step: Step) -> int:
-    """Say what a shard asked, or which failures are open: neither decides anything. Raises ConfigError."""
-    settings, spare = step.settings.run, partial(_spared, step)
+def _run_shard(step: Step) -> int:
+    """Run a shard, which decides nothing, and say what it asked. Raises ConfigError."""
+    settings = step.settings.run
     try:
-        part = (
-            ask(settings, partial(progress, in_ci=settings.in_ci), spare)
-            if settings.shard
-            else name_open(settings, spare)
-        )
+        shard = run_shard(settings, partial(progress, in_ci=settings.in_ci), partial(_spared, step))
     except ConfigError as e:
-        part = Written(
+        shard = ShardReport(
             f"NOT RUN: {_withheld(step, e)}",
-            code=PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE,
+            PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE,
         )
-    for problem in part.problems:
-        warn(step, problem)
-    step.tell(harmless(part.said))
-    set_outputs(
-        step, {"exit-code": str(part.code), "open": "" if settings.shard else str(part.failures)}
-    )
-    return part.code
+    if shard.problem:
+        warn(step, shard.problem)
+    step.tell(harmless(shard.text))
+    set_outputs(step, {"exit-code": str(shard.code)})
+    return shard.code
 
 
 def _run(step: Step) -> int:
@@ -134,9 +126,7 @@ def _delivered(step: Step) -> Delivered:
     shown = partial(progress, in_ci=settings.in_ci)
     try:
         if settings.merge:
-            return deliver(
-                of_merge(settings), names, where, shown, approve, spare, answered_by_parts
-            )
+            return deliver(settings, names, where, shown, approve, spare, merged)
         return deliver(settings, names, where, shown, approve, spare)
     except ConfigError as e:
         return deliver_without_keys(
@@ -147,11 +137,9 @@ def _delivered(step: Step) -> Delivered:
 def _withheld(step: Step, error: ConfigError) -> str:
     """Why an outsider's run has none of the variables that are missing, where they alone explain the error; else it is raised again."""
     missing = error.missing
-    if isinstance(
-        error, NoPartsError
-    ):  # the shards missed them, and left no part for this merge, which takes no key itself
+    if isinstance(error, NoPartsError):  # the shards missed them, and left no part for this merge
         try:
-            prepare(replace(step.settings.run, merge="", open="", cache=""))
+            prepare(replace(step.settings.run, merge="", cache=""))
         except ConfigError as e:
             missing = e.missing
     if not (step.event.outsider and missing):

@@ -82,7 +82,6 @@ def outputs() -> tuple[str, ...]:
         "flaky",
         "moved",
         "comment-url",
-        "open",
         "artifact",
         *paths,
     )

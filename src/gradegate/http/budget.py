@@ -147,11 +147,20 @@ class Budget:
         self._dearest: dict[Hashable, Fraction] = {}
         self._unknown = self._stopped = False
         self._started: float | None = None
+        self._earlier_seconds = 0.0
         self._why = ""
+
+    def count_earlier(self, usage: Usage) -> None:
+        """Count what earlier jobs of the same run took, before ``start``: calls, dollars and seconds."""
+        with self._lock:
+            self._calls += usage.calls
+            self._usd += exact(usage.cost)
+            self._unknown = self._unknown or bool(usage.unpriced)
+            self._earlier_seconds += usage.seconds
 
     def start(self) -> None:
         """The run begins now."""
-        self._started = time.monotonic()
+        self._started = time.monotonic() - self._earlier_seconds
 
     def take(self, model: Hashable = None) -> None:
         """Count a request to a model that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""

@@ -261,16 +261,16 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 
 def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
-    """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
+    """The strictest of what command line and configs allow; of a shard its share."""
     own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
     limits = strictest((own, *(located.suite.policy.budget for located in suites)))
     if settings.shard is None:
         return limits
-    # An even share of the calls and dollars that are left. Seconds go by for all shards at once.
-    calls, usd, shard, taken = limits.calls, limits.usd, settings.shard, settings.taken
+    # An even share of calls and dollars. Seconds go by for all shards at once.
+    calls, usd, shard = limits.calls, limits.usd, settings.shard
     return Limits(
-        calls=None if calls is None else share(max(0, calls - taken[0]), shard),
-        usd=None if usd is None else max(0.0, usd - taken[1]) / shard[1],
+        calls=None if calls is None else share(calls, shard),
+        usd=None if usd is None else usd / shard[1],
         seconds=limits.seconds,
     )
 

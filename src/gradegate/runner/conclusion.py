@@ -22,9 +22,9 @@ from gradegate.runner.derived_metrics import derived
 from gradegate.runner.reasks.base_regrade import Beside
 from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.reasks.scheduler import Answer, Confirming, Pursue, in_portions
+from gradegate.runner.reasks.scheduler import Answer, Confirming, Pursue
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import Readable, Struct
+from gradegate.structs import Readable, Struct, replace
 
 
 class Account(Readable, frozen=True):
@@ -38,6 +38,23 @@ class Account(Readable, frozen=True):
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache
     sentinels: tuple[SentinelAsk, ...] = ()
+
+    def after(self, earlier: Account) -> Account:
+        """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
+        budget, cache = self.budget, self.cache
+        if budget and earlier.budget:
+            budget = replace(budget, used_up=budget.used_up or earlier.budget.used_up)
+        if cache and earlier.cache:
+            cache += earlier.cache
+        return replace(
+            self,
+            started=earlier.started or self.started,
+            seconds=earlier.seconds + self.seconds,
+            lost=(earlier.lost[0] + self.lost[0], earlier.lost[1] + self.lost[1]),
+            budget=budget,
+            cache=cache or earlier.cache,
+            problems=tuple(dict.fromkeys((*earlier.problems, *self.problems))),
+        )
 
 
 class Gathered(Struct, frozen=True):
@@ -55,10 +72,10 @@ class Gathered(Struct, frozen=True):
         askable: Askable,
         reask: int,
         answers: Mapping[Place, Asked],
-        rounds: Rounds | None,
-        pursue: Pursue = in_portions,
+        rounds: Rounds,
+        pursue: Pursue,
     ) -> Gathered:
-        """These answers, in plan order; ``rounds`` make further runs of their cases, where no other job makes these."""
+        """These answers, in plan order; ``rounds`` make further runs of their cases."""
         base = {place: asked for place, asked in answers.items() if plan.jobs[place[0]].of_base}
         others = {
             index: stated(rows)

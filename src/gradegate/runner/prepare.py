@@ -48,6 +48,7 @@ class Prepared(Struct, frozen=True):
     changes: GateChanges = NO_CHANGES
     named: frozenset[Path] = frozenset()  # the absolute paths by which they were named
     searched: frozenset[Path] = frozenset()  # the folders that patterns looked into
+    missing_keys: frozenset[str] = frozenset()  # variables that the plan of a merge does without
 
     def unseen(self, healthy: bool = True) -> list[str]:
         """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
@@ -74,9 +75,6 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
             None,
             "run the shard in one job, and merge in another",
         )
-    if settings.open and not settings.shard and not settings.merge:
-        cure = "give <--shard 3/8>: the shard re-asks its share of these failures"
-        raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
     programs.begin(settings)
     base = read_base(settings)  # first, so that one plan at a time is in memory
     begin()
@@ -157,3 +155,9 @@ def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:
     return with_stand_ins(
         lambda keys: prepare(replace(settings, environ={**settings.environ, **keys}))
     )
+
+
+def prepare_merge(settings: Settings) -> Prepared:
+    """The plan of a merge, which needs keys only to re-ask failures. Raises ConfigError."""
+    prepared, missing_keys = prepare_without_keys(settings)
+    return replace(prepared, missing_keys=missing_keys)

@@ -10,7 +10,6 @@ from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
-from gradegate.runner.reasks.eligible import Askable
 from gradegate.structs import Struct
 
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
@@ -93,30 +92,6 @@ class Rounds:
             )
             return 0 if rows else max(1, answers)
         return next_runs(self._rules[index], rows, job.needs)
-
-    def rest(self, found: Mapping[Place, Asked], askable: Askable) -> list[Place]:
-        """All further runs of cases that re-asks may unsettle, for a job that cannot wait for these."""
-        rows = by_job(
-            (place, asked.row) for place, asked in found.items() if self.jobs[place[0]].needs
-        )
-        failing = {index: of for index, of in rows.items() if not self.passes(index, of)}
-        open_ = {
-            index
-            for index, of in failing.items()
-            if any(askable.open_in(self.jobs[index], row) for row in of)
-        }
-        groups = (
-            [index for index in group if index in rows]
-            for group in self._groups
-            if open_.intersection(group)
-        )
-        places = (
-            (index, it)
-            for group in groups
-            for index in group
-            for it in range(len(rows[index]), self.jobs[index].repeats)
-        )
-        return [place for place in places if self.jobs[place[0]].given is None]
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""

@@ -11,7 +11,8 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Terminated, Trouble
 from gradegate.gate.decision import decide
 from gradegate.http.client import Client
-from gradegate.planning.plan import Job, Plan
+from gradegate.planning.plan import Job, Plan, grading_models
+from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import at
 from gradegate.results.accounts import SentinelAsk
 from gradegate.results.grades import Outcome
@@ -22,10 +23,13 @@ from gradegate.runner import rows
 from gradegate.runner.conclusion import Account, Gathered
 from gradegate.runner.estimate import answer_calls, grader_calls, target_calls
 from gradegate.runner.grading import Answered, Occasions, compared, grades_of, guarded
+from gradegate.runner.reasks.base_regrade import Regrading
 from gradegate.runner.reasks.eligible import Askable
+from gradegate.runner.reasks.reask import Asking, Stopped
+from gradegate.runner.reasks.scheduler import in_portions
 from gradegate.runner.rounds import Asked, Place, Portions, Rounds
 from gradegate.sandbox import repository_code as programs
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 
 T = TypeVar("T")
 _GLANCE, _SWIFT = (
@@ -33,29 +37,50 @@ _GLANCE, _SWIFT = (
     10,
 )  # seconds in which one thread has so many items done that wait for nothing
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
+HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
 
 Watch = Callable[[Row], None]
+
+
+class EarlierJobs(Struct, frozen=True):
+    """What shards leave to the merge: their answers and what they took.
+
+    ``missing_keys`` are variables that the plan names and that the merge job does not have.
+    """
+
+    answers: Mapping[Place, Asked] = {}
+    account: Account = Account()
+    missing_keys: frozenset[str] = frozenset()
+
+
+NO_EARLIER_JOBS = EarlierJobs()
 
 
 class Run:
     """One run of a plan. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
 
     def __init__(
-        self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None
+        self,
+        plan: Plan,
+        client: Client,
+        reask: int,
+        watch: Watch = lambda _: None,
+        earlier: EarlierJobs = NO_EARLIER_JOBS,
     ) -> None:
         self._plan = plan
         self._client = client
         self._reask = reask
         self._occasions = Occasions(plan.jobs, client.replies)
         self._watch = watch
-        self._answers: dict[Place, Asked] = {}
+        self._earlier = earlier
+        self._answers: dict[Place, Asked] = dict(earlier.answers)
         self._threads: list[threading.Thread] = []
         self._stopped = ""
+        self._missing_keys: frozenset[str] = frozenset()  # of what would have to be asked now
         self._askable = Askable(plan)
         self._rounds = Rounds(plan, self._take)
         self._portions = Portions(client.budget, self._in_threads)
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
-        self._compared: set[Place] = set()  # the first answer of each comparison that was made
         self._lost: tuple[Usage, Usage] = (
             NO_USAGE,
             NO_USAGE,
@@ -70,6 +95,8 @@ class Run:
             ):
                 groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
         self._groups = list(groups.values())  # of answers that are to be compared with one another
+        # The first answer of each comparison that was made.
+        self._compared = {group[0] for group in self._groups if group[0] in earlier.answers}
 
     def result(self) -> RunResult:
         """Every planned answer, in plan order."""
@@ -93,46 +120,21 @@ class Run:
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
-    def first(
-        self, only: Collection[int], sentinels: bool
-    ) -> tuple[Mapping[Place, Asked], Account]:
-        """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
+    def first(self, only: Collection[int]) -> tuple[Mapping[Place, Asked], Account]:
+        """The answers to the jobs of these indexes, with comparisons; no failure is asked again.
 
         Jobs of one conversation, and those that are compared with one another, are all among them or none.
         """
-
-        def ask() -> None:
-            self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
-            if sentinels:
-                self._ask_sentinels()
-
-        self._until_stopped(ask)
+        self._until_stopped(lambda: self._rounds.answers(only))
         self._leave_uncompared()
-        return self._rounds.answers(only) | self._answers, self._account()
-
-    def again(
-        self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
-    ) -> tuple[Gathered, Account]:
-        """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
-        gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
-        confirming = gathered.confirming
-        wave = [
-            (number, position)
-            for number, place in enumerate(confirming.places)
-            for position in open_.get(place, ())
-        ]
-        self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
-        said = confirming.said
-        self._lost = (
-            sum((it.lost_answers for it in said), NO_USAGE),
-            sum((it.lost for it in said), NO_USAGE),
-        )
-        return gathered, self._account()
+        return self._rounds.answers(only), self._account()
 
     def _ask_sentinels(self) -> None:
         """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
         jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
         self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
+        if any(self._missing_keys_of(grading_models(job)) for job, _ in jobs):
+            return
         asks: list[SentinelAsk] = []
         usages: list[Usage] = []
 
@@ -158,7 +160,10 @@ class Run:
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
         jobs, answers = self._plan.jobs, self._answers
-        if left := [place for place in places if place not in answers and not self._stopped]:
+        left = [place for place in places if place not in answers and not self._stopped]
+        for job in (jobs[index] for index, _ in left):
+            self._missing_keys |= self._missing_keys_of((job.target, *grading_models(job)))
+        if left and not self._missing_keys:
 
             def calls(chain: Sequence[Place]) -> int:
                 return sum(answer_calls(jobs[index]) for index, _ in chain)
@@ -181,7 +186,11 @@ class Run:
                 if all((it := answers.get(place)) and it.transcript for place in group)
             ]
             self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
-        why = f"not run: the run was {self._stopped}"
+        why = (
+            f"not run: the run was {self._stopped}"
+            if self._stopped
+            else f"not re-asked: {self._no_more()}"
+        )
         return {
             it: answers.get(it) or Asked(rows.missing_row(jobs[it[0]], it[1], why, Trouble.STOPPED))
             for it in places
@@ -205,7 +214,7 @@ class Run:
 
     def _account(self) -> Account:
         replies = self._client.replies
-        return Account(
+        own = Account(
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             stopped=self._stopped,
@@ -215,19 +224,43 @@ class Run:
             problems=tuple(replies.problems) if replies else (),
             sentinels=tuple(sorted(self._sentinels, key=lambda it: it.model)),
         )
+        return own.after(self._earlier.account)
 
     def _no_more(self) -> str:
         """Why nothing more is asked; an empty string as long as something may be."""
         if self._stopped:
             return f"the run was {self._stopped}"
+        if self._missing_keys:
+            return f"no {' and '.join(sorted(self._missing_keys))} in the merge job"
         used_up = self._client.budget.report().used_up
         return f"the budget of {used_up} is used up" if used_up else ""
 
     def _gather(self) -> Gathered:
         self._leave_uncompared()
+        answers = self._rounds.answers()
         return Gathered.of(
-            self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds
+            self._plan, self._askable, self._reask, answers, self._rounds, self._pursue
         )
+
+    def _pursue(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+        """Re-ask, except for what this job cannot re-ask: it lacks the key, or a secret of the text is hidden."""
+        possible = []
+        for asking in askings:
+            earlier = self._earlier.answers.get(asking.place)
+            same_text = not asking.anew and not isinstance(asking, Regrading)
+            if earlier and earlier.row.hidden and same_text:
+                asking.fail(HIDDEN)
+            else:
+                self._missing_keys |= self._missing_keys_of(asking.providers)
+                possible.append(asking)
+        in_portions(possible, portions, stopped)
+
+    def _missing_keys_of(self, providers: Iterable[Provider]) -> frozenset[str]:
+        """The variables that these providers need and this job does not have."""
+        missing = self._earlier.missing_keys
+        if not missing:
+            return missing
+        return missing.intersection(name for provider in providers for name in provider.keys)
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""

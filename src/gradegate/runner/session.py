@@ -33,7 +33,14 @@ from gradegate.results.gate_changes import Approval, GateChanges
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
-from gradegate.runner.prepare import Choose, Prepared, UnplannableError, prepare, with_stand_ins
+from gradegate.runner.prepare import (
+    Choose,
+    Prepared,
+    UnplannableError,
+    prepare,
+    prepare_merge,
+    with_stand_ins,
+)
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import Run, Watch
 from gradegate.sandbox import repository_code as programs
@@ -88,7 +95,7 @@ class Session(Struct, frozen=True):
         """Settings to a plan; no call is made. ``inputs`` are files that are read beside those of the configs. Raises ConfigError."""
         where = places(outputs, settings.cwd, settings.environment)
         awaited = ready.read(settings.ready, settings.environ)
-        prepared = prepare(settings, choose)
+        prepared = prepare_merge(settings) if settings.merge else prepare(settings, choose)
         check_inputs(where, prepared.inputs.union(inputs))
         return cls(settings, prepared, where, spare(prepared), awaited)
 

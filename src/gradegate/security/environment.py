@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.security.secrets import is_runners, sounds_secret
+from gradegate.security.secrets import is_runners
 from gradegate.structs import replace
 
 # What any text of a config may show: it is public on the page of the run.
@@ -30,7 +30,6 @@ OWN = ("push", "workflow_dispatch", "schedule")
 FREE = frozenset(
     "merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split()
 )
-STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
 
 
 class Use(NamedTuple):
@@ -78,7 +77,6 @@ class Environment:
     open_: frozenset[str] = frozenset()
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    keyless: bool = False  # nobody is asked: what sounds like a key and is not set has a stand-in
     uses: set[Use] | None = field(default=None, compare=False)
 
     @property
@@ -183,12 +181,7 @@ class Environment:
         """The same for a credential, which goes into the field of its provider alone."""
         if name in self.literals:
             return self.literals[name]
-        value = "" if is_runners(name) else self.variables.get(name, "")
-        return (
-            STAND_IN
-            if self.keyless and not value and sounds_secret(name) and not is_runners(name)
-            else value
-        )
+        return "" if is_runners(name) else self.variables.get(name, "")
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""

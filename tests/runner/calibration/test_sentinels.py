@@ -43,19 +43,33 @@ def asked(llm) -> int:
     return sum("sentinel" in json.dumps(request[1]["messages"]) for request in llm.requests)
 
 
-def test_a_merge_knows_what_the_first_shard_asked(llm, gate, tmp_path, capsys):
+def test_a_merge_asks_them_as_one_run_does(llm, gate, tmp_path, capsys):
     llm.reply = grader("case 3", sentinels="F" * 10)
     (tmp_path / FILE).write_text(labels())
     run = Sharded(tmp_path, config(llm))
     code, one = run.one()
     llm.requests.clear()
     run.ask()
-    assert asked(llm) == 10
-    run.name_open()
-    run.ask("--open", "gradegate-parts/open.jsonl")
+    assert asked(llm) == 0
     merged, results = run.merge()
     assert (code, merged, asked(llm)) == (3, 3, 10)
     assert timeless(results["sentinels"]) == one["sentinels"]
+
+
+def test_a_merge_without_the_grader_s_key_blocks_by_no_grader_that_may_have_moved(llm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
+    llm.reply = grader("case 3", sentinels="P" * 10)
+    (tmp_path / FILE).write_text(labels())
+    written = config(llm)
+    written["defaultTest"]["options"]["provider"]["config"]["apiKey"] = "{{env.JUDGE_API_KEY}}"
+    run = Sharded(tmp_path, written, options=("--confirm", "off"))
+    run.ask()
+    assert run.merge()[0] == 1
+    monkeypatch.delenv("JUDGE_API_KEY")
+    requests = len(llm.requests)
+    code, results = run.merge()
+    assert (code, results["sentinels"]["undone"], len(llm.requests)) == (3, True, requests)
 
 
 def test_calibrate_writes_a_file_of_them(llm, gate, capsys):

@@ -1,6 +1,7 @@
 """Shards and a merge come to what one run comes to, but for times."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
@@ -11,26 +12,13 @@ from gradegate.cli import main as cli
 from support.compared import compared
 from support.earlier import by
 from support.fake_llm import serve
-from support.flips import BAD, GOOD, flipping, scripted, suite
-from support.shards import OPEN, Sharded, timeless
-
-VAIN = "asked again in vain"
+from support.flips import BAD, GOOD, flipping, scripted, scripted_runs, suite, suite_of_runs
+from support.shards import Sharded, timeless
 
 
-def unpaid(results):
-    """Results without what graders took in all."""
-    paid = {"grader", "tokens", "cost_usd", "seconds"}
-    summary = {key: value for key, value in results["summary"].items() if key not in paid}
-    return {**results, "summary": summary, "budget": None}
-
-
-def equal(run, *, rounds=False):
+def equal(run):
     code, whole = run.one()
-    merged_code, merged = run.rounds() if rounds else (run.ask(), run.merge())[1]
-    if VAIN in str(merged["notes"][-1:]):  # more failures than a wave: they are paid for, and change nothing else
-        assert merged["notes"].pop()["text"].partition(" ")[0] >= "1"
-        assert merged["budget"]["calls"] > whole["budget"]["calls"]
-        merged, whole = unpaid(merged), unpaid(whole)
+    merged_code, merged = run.run()
     assert timeless(merged) == timeless(whole)
     assert merged_code == code
     assert set(run.codes) == {0}
@@ -38,9 +26,9 @@ def equal(run, *, rounds=False):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_failures_are_asked_again_in_a_second_round_as_in_one_run(sharded, llm, seed):
+def test_the_merge_re_asks_failures_as_one_run_does(sharded, llm, seed):
     llm.reply = flipping(0.06, seed, broken=range(seed % 2))
-    code, merged = equal(sharded(suite(llm.spec(), 50), of=4), rounds=True)
+    code, merged = equal(sharded(suite(llm.spec(), 50), of=4))
     assert code == seed % 2
     assert merged["confirm"]["asked_again"] > 0
 
@@ -63,70 +51,54 @@ def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed,
         gate = {} if rule is None else {"gate": {"noise": 0.2, "rules": [{"name": "r", "min-pass-rate": rule}]}}
         config = suite(llm.spec(), cases, **gate)
         run = Sharded(folder, config, of, ("--confirm", confirm, "--repeat", str(repeat), "-j", "4"))
-        equal(run, rounds=True)
+        equal(run)
 
 
-def test_a_second_round_asks_just_the_failures_that_are_open(sharded, llm):
+RUN = st.sampled_from(["P", "P", "F", "E", "FP" * 9 + "P", "FPPP", "FPF" + "F" * 20, "FE" * 10])
+
+
+@given(
+    runs=st.lists(st.lists(RUN, min_size=5, max_size=5), min_size=1, max_size=7),
+    k_of_n=st.sampled_from([(1, 3), (2, 3), (3, 5), (2, 2)]),
+    of=st.integers(1, 4),
+    rule=st.sampled_from([None, 0.5, 0.8]),
+)
+def test_any_partition_makes_the_runs_that_one_run_makes(tmp_path_factory, runs, k_of_n, of, rule):
+    with serve() as llm, pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("shards")
+        patch.chdir(folder)
+        gate = {} if rule is None else {"rules": [{"name": "r", "min-pass-rate": rule}]}
+        config = suite_of_runs(llm, len(runs), runs={"of": k_of_n[1], "pass": k_of_n[0]}, **gate)
+        run = Sharded(folder, config, of, ("-j", "1"))
+        llm.reply = scripted_runs(runs)
+        code, whole = run.one()
+        llm.reply = scripted_runs(runs)
+        merged_code, merged = run.run()
+        assert (merged_code, timeless(merged)) == (code, timeless(whole))
+
+
+def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):
     llm.reply = scripted({3: "FPP", 8: "FFFFFF"})
     run = sharded(suite(llm.spec(), 20), of=4)
     run.ask()
-    before = len(llm.requests)
-    opened = run.name_open()
-    assert [it["answer"]["description"] for it in opened] == ["case 3", "case 8"]
-    assert len(llm.requests) == before == 20
-    run.ask("--open", OPEN)
-    head = json.loads((run.folder / OPEN).read_text().splitlines()[0])
-    assert (head["gradegate"], head["shard"], head["of"], head["round"], head["attempt"]) == ("open", 0, 4, 2, 1)
-    again = {json.dumps(body["messages"]).split("case ")[-1][0] for body in llm.bodies[before:]}
-    assert again == {"3", "8"}
+    assert len(llm.requests) == 20
     assert run.merge()[0] == 1
-
-
-def test_nothing_open_needs_no_second_round_and_an_older_file_goes(sharded, llm):
-    llm.reply = lambda path, body: GOOD
-    run = sharded(suite(llm.spec(), 5))
-    run.ask()
-    (run.folder / OPEN).write_text("of before\n")
-    assert run.name_open() == []
-    assert not (run.folder / OPEN).exists()
-
-
-def test_what_nobody_asked_again_is_an_error_and_never_green(sharded, llm, capsys):
-    llm.reply = scripted({3: "F"})
-    run = sharded(suite(llm.spec(), 6))
-    run.ask()
-    code, merged = run.merge()
-    assert (code, merged["outcome"]) == (3, "inconclusive")
-    assert "`open` of `merge`" in merged["cases"][3]["grades"][0]["reason"]
+    again = {json.dumps(body["messages"]).split("case ")[-1][0] for body in llm.bodies[20:]}
+    assert again == {"3", "8"}
 
 
 def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):
     llm.reply = lambda path, body: BAD
-    run = sharded(suite(llm.spec(), 120, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}))
-    run.ask()
-    assert len(run.name_open()) == 8 + 50  # a wave, and those that one run asks to their end once it is missed
-    run.ask("--open", OPEN)
-    code, merged = run.merge()
-    assert code == 1
-    _, whole = run.one()
-    assert merged["reason"] == whole["reason"]
-    assert timeless(merged["cases"]) == timeless(whole["cases"])
-    assert not any("in vain" in note["text"] for note in merged["notes"])
-    assert merged["summary"]["grader"]["calls"] == whole["summary"]["grader"]["calls"]
+    code, merged = equal(sharded(suite(llm.spec(), 120, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]})))
+    assert (code, merged["confirm"]["asked_again"]) == (1, 8 + 50)  # a wave, and those that are asked to their end once the rule is missed
 
 
-def test_further_rounds_ask_what_a_grader_noisier_than_it_should_be_leaves_open(sharded, llm):
-    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
-    gate = {"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}
-    run = sharded(suite(llm.spec(), 70, gate=gate))
-    run.ask()
-    asked = []
-    while opened := run.name_open():
-        asked.append(len(opened))
-        run.ask("--open", OPEN)
-    assert asked == [58, 12]
-    code, merged = run.merge()
-    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
+def test_a_grader_noisier_than_it_should_be_is_asked_as_in_one_run(sharded, llm):
+    script = dict.fromkeys(range(70), "FP" * 20)
+    run = sharded(suite(llm.spec(), 70, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}))
+    llm.reply = scripted(script)
+    code, merged = run.run()
+    llm.reply = scripted(script)
     whole_code, whole = run.one()
     assert code == whole_code
     assert timeless(merged) == timeless(whole)
@@ -153,6 +125,34 @@ def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     equal(sharded(compared(llm), "--confirm", "off", of=2))
 
 
+def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharded, llm):
+    def replies():
+        made, asks = Counter(), Counter()
+
+        def reply(path, body):
+            text = json.dumps(body["messages"])
+            if body["model"] == "target":
+                made[text] += 1
+                return f"{'first' if 'first' in text else 'second'}, run {made[text]}"
+            if "funniest" in text:
+                return "0"
+            run = next((it for it in ("first, run 1", "first, run 2") if it in text), "")
+            asks[run] += 1
+            return BAD if run == "first, run 1" or (run and asks[run] == 1) else GOOD
+
+        return reply
+
+    config = compared(llm, {"type": "select-best", "value": "choose the funniest"}, {"type": "llm-rubric", "value": "is good"})
+    config |= {"providers": [llm.spec("target")], "gate": {"runs": {"of": 3, "pass": 2}}}
+    run = sharded(config, "-j", "1", of=2)
+    llm.reply = replies()
+    code, whole = run.one()
+    llm.reply = replies()
+    merged_code, merged = run.run()
+    assert [case["output"] for case in merged["cases"]][:3] == ["first, run 1", "first, run 2", "first, run 3"]
+    assert (merged_code, timeless(merged)) == (code, timeless(whole))
+
+
 def test_a_conversation_is_had_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "an answer"
     talk = {
@@ -167,7 +167,7 @@ def test_a_conversation_is_had_in_one_shard(sharded, llm):
     equal(sharded(talk, "--confirm", "off", of=4))
 
 
-def test_a_grader_in_a_further_round_sees_the_same_conversation(sharded, llm):
+def test_a_grader_that_the_merge_re_asks_sees_the_same_conversation(sharded, llm):
     said = iter("PFPP")
     llm.reply = lambda path, body: GOOD if next(said, "P") == "P" else BAD
     talk = {
@@ -183,12 +183,12 @@ def test_a_grader_in_a_further_round_sees_the_same_conversation(sharded, llm):
         "tests": [{"vars": {"q": q}, "metadata": {"conversationId": "c"}} for q in ("one", "two")],
     }
     run = sharded(talk, of=2)
-    code, merged = run.rounds()
+    code, merged = run.run()
     assert (code, [len(case["grades"][0]["votes"]) for case in merged["cases"]]) == (0, [0, 3])
     assert llm.prompts == ["Grade one after <one> by is good", *["Grade one two after <one><one two> by is good"] * 3]
 
 
-def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):
+def test_stored_answers_are_known_to_the_merge_that_re_asks(sharded, llm):
     said = iter("FPPPP")
     llm.reply = lambda path, body: (
         "Paris" if "capital" in json.dumps(body["messages"][-1]) and "Grade" not in json.dumps(body)
@@ -204,7 +204,7 @@ def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):
         ],
     }
     run = sharded(config, of=2)
-    code, merged = run.rounds()
+    code, merged = run.run()
     assert code == 0
     assert merged["cases"][1]["output"] == "about Oslo"
     assert [vote["outcome"] for vote in merged["cases"][1]["grades"][0]["votes"]] == ["fail", "pass", "pass"]
@@ -220,10 +220,21 @@ def test_a_secret_in_an_answer_is_hidden_in_parts_and_not_graded_again_elsewhere
     run = sharded(config, of=1)
     run.ask()
     assert "sk-secret" not in run.part(1).read_text()
-    assert run.name_open() == []
     code, merged = run.merge()
     assert code == 3
     assert "contained a secret" in merged["cases"][0]["grades"][0]["reason"]
+
+
+def test_a_new_answer_is_graded_where_the_first_one_showed_a_secret(sharded, llm, monkeypatch):
+    monkeypatch.setenv("APP_API_KEY", "sk-secret-app")
+    said = iter(["sk-secret-app", *["a good answer"] * 9])
+    llm.reply = lambda path, body: next(said) if body["model"] == "app" else GOOD if "a good answer" in str(body) else BAD
+    app = {"id": "openai:chat:app", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.APP_API_KEY}}"}}
+    run = sharded({**suite(llm.spec("judge"), 1), "providers": [app]}, "--confirm", "answers", of=1)
+    run.ask()
+    assert "sk-secret" not in run.part(1).read_text()
+    code, merged = run.merge()
+    assert (code, merged["confirm"]["overturned"]) == (0, 1)
 
 
 @pytest.mark.slow
@@ -234,14 +245,12 @@ def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
     for number in (*judged, 4711):
         config["tests"][number]["assert"] = [rubric]
     rules = [{"name": "rate", "min-pass-rate": 0.98}, {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}}]
-    code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8), rounds=True)
+    code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8))
     assert (code, merged["summary"]["cases"]["failed"], merged["confirm"]["overturned"]) == (0, 111, 1)
 
 
 def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     run = sharded(suite({"id": "echo"}, 2, {"type": "contains", "value": "c"}))
-    assert run.command("run", "c.yaml", "--open", "x.jsonl") == 2
-    assert "`open` is given without `shard` or `merge`" in capsys.readouterr().err
     assert run.command("run", "c.yaml", "--shard", "9/8") == 2
     assert "cannot be used -> write the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
     assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
@@ -257,10 +266,10 @@ def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):
     lines = (bare / "h").read_text().splitlines(keepends=True)
     (bare / "h").write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
     found = []
-    for rounds in (False, True):
+    for in_shards in (False, True):
         llm.reply = by("m1", scripted({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
         run = sharded(config, "--history", "h", "--history-out", "out")
-        code, results = run.rounds() if rounds else run.one()
+        code, results = run.run() if in_shards else run.one()
         found.append((code, timeless(results), (bare / "out").read_text()))
         (bare / "out").unlink()
     assert found[0] == found[1]

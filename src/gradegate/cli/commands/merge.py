@@ -4,9 +4,9 @@ import argparse
 from functools import partial
 
 from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, estimated, here, written
+from gradegate.cli.output import delivered, estimated, here
 
-ABOUT = "decide from the parts of all shards of a run; makes no call"
+ABOUT = "decide from the parts of all shards of a run; re-asks what rules still need"
 add = partial(flags.add, command="merge")
 
 
@@ -14,12 +14,10 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.reports.delivery.report import Links
     from gradegate.runner.progress import progress
     from gradegate.runner.session import deliver
-    from gradegate.runner.shards.shard import answered_by_parts, name_open, of_merge
+    from gradegate.runner.shards.merge import merged
 
     settings = flags.settings(args, here())
     if settings.estimate:
         return estimated(settings)
-    if settings.open:
-        return written(name_open(settings))
     bar = partial(progress, in_ci=True, quiet=settings.quiet)
-    return delivered(deliver(of_merge(settings), (), Links(), bar, ask=answered_by_parts), settings)
+    return delivered(deliver(settings, (), Links(), bar, ask=merged), settings)

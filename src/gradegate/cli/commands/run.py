@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 
 from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, estimated, here, written
+from gradegate.cli.output import delivered, estimated, here, report_shard
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
         return estimated(settings)
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     if settings.shard:
-        from gradegate.runner.shards.shard import ask
+        from gradegate.runner.shards.shard import run_shard
 
-        return written(ask(settings, bar))
+        return report_shard(run_shard(settings, bar))
     return delivered(deliver(settings, (), Links(), bar), settings)

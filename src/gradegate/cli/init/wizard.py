@@ -193,7 +193,6 @@ def step_settings(
         compare="",
         shard=None,
         merge="",
-        open="",
         allow_exec=False,
     )
     # Answers of another job are not there yet; whoever gives them, no target is asked.

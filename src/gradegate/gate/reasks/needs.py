@@ -25,8 +25,8 @@ from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
 from gradegate.structs import Struct, replace
 
-LEAST = 8  # cases of a wave, as far as so many are open
-MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
+_LEAST = 8  # cases of a wave, as far as so many are open
+_MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
 
 Place = tuple[int, int]  # of a grade: the number of its row, and its position there
 Unit = tuple[Place, ...]  # the open grades of a case
@@ -122,13 +122,6 @@ class Waves:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
         return self._of_unsettled(width)
 
-    def round(self, spare: int) -> list[Place]:
-        """The same, and of each rule ``spare`` cases more: where the next wave cannot wait for this one.
-
-        Where every rule is settled, what is asked last.
-        """
-        return self._of_unsettled(lambda rule, tally: width(rule, tally) + spare) or self.last()
-
     def last(self) -> list[Place]:
         """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
         cases: dict[int, set[Place]] = {}
@@ -136,7 +129,7 @@ class Waves:
             tally = part.tally(self._active)
             for unit in tally.open if missed(part.rule, tally) else ():
                 cases.setdefault(unit[0][0], set()).update(unit)
-        return sorted(place for number in sorted(cases)[:MOST_TO_END] for place in cases[number])
+        return sorted(place for number in sorted(cases)[:_MOST_TO_END] for place in cases[number])
 
     def needed(self) -> list[Place]:
         """All open grades of rules that are not settled."""
@@ -191,12 +184,12 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
 def width(rule: Rule, tally: Tally) -> int:
     """How many open ones are asked at once: as many as miss the rule if they all stand, and no fewer than 8."""
     if rule.max_new_failures is not None and rule.max_drop is None:
-        return max(LEAST, rule.max_new_failures + 1 - tally.failed)
+        return max(_LEAST, rule.max_new_failures + 1 - tally.failed)
     least = 1.0 if rule.every_case else rule.min_pass_rate
     if least is None or rule.min_score is not None:
         return len(tally.open)
     may_fail = int((1 - exact(least)) * (tally.passed + tally.failed + len(tally.open)))
-    return max(LEAST, may_fail + 1 - tally.failed)
+    return max(_LEAST, may_fail + 1 - tally.failed)
 
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from gradegate.assertions.grading.bound import Bound
@@ -14,6 +14,7 @@ from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
 from gradegate.http.client import gather
 from gradegate.planning.plan import Job
+from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Grade, Outcome
 from gradegate.runner import answers as converse
 from gradegate.runner.grading import grade_of, guarded
@@ -76,6 +77,12 @@ class Asking(Struct):
                 self.asks[place].append(grade)
                 self._last.append(place)
 
+    def fail(self, why: str) -> None:
+        """Let every open grade be an error that nobody can re-ask."""
+        for place in self.open:
+            while self.standing(place) is Standing.OPEN:
+                self.asks[place].append(error(self.bounds[place], why, NO_USAGE))
+
     def take_back(self) -> None:
         """Let what was asked last count for nothing, beside what it took."""
         for place in self._last:
@@ -87,6 +94,14 @@ class Asking(Struct):
     def open(self) -> list[int]:
         """The positions of grades that do not stand yet."""
         return [place for place in self.asks if self.standing(place) is Standing.OPEN]
+
+    @property
+    def providers(self) -> Iterator[Provider]:
+        """Whom it asks."""
+        if self.anew:
+            yield self.job.target
+        for bound in self.bounds.values():
+            yield from bound.models.values()
 
     @property
     def calls(self) -> int:

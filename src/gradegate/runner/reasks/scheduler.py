@@ -61,15 +61,13 @@ class Confirming:
         histories: Histories,
         beside: Beside | None,
         pursue: Pursue,
-        rounds: Rounds | None,
+        rounds: Rounds,
     ) -> None:
         self._askable, self._histories = askable, histories
         self._pursue = pursue
-        self._rounds = (
-            rounds  # of cases that re-asks may unsettle; None where another job makes these
-        )
+        self._rounds = rounds  # of cases that re-asks may unsettle
         self._answers: list[Answer] = []
-        self.places: list[Place] = []  # of the answers
+        self._places: list[Place] = []  # of the answers
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
@@ -80,7 +78,6 @@ class Confirming:
         self._torn: set[Grades] = set()  # grades of which neither side won
         self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
-        self.said: list[Asking] = []  # all that was asked
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
         for it in answers:
@@ -89,7 +86,7 @@ class Confirming:
     def _add(self, it: Answer) -> None:
         number = len(self._answers)
         self._answers.append(it)
-        self.places.append(it.place)
+        self._places.append(it.place)
         self._cases.setdefault(it.case, []).append(number)
         if places := self._askable.open_in(it.job, it.row):
             self._open[number] = places
@@ -105,31 +102,27 @@ class Confirming:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
-            for number in self.once(wave, portions, stopped):
+            for number in self._ask(wave, portions, stopped):
                 waves.update(number, self._opened(number))
         if not stopped():  # no rule needs it: those that read the report do
-            self.once(waves.last(), portions, stopped)
+            self._ask(waves.last(), portions, stopped)
 
-    def once(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
+    def _ask(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
-        self._pursued([asking for _, asking in self._wave], portions, stopped)
+        self._pursue([asking for _, asking in self._wave], portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
         self._go_on()
         self._regrade(numbers, portions, stopped)
         return sorted({self._cases[self._answers[number].case][0] for number in numbers})
 
-    def _pursued(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
-        self.said += askings  # before: what is said until a signal comes was paid for
-        self._pursue(askings, portions, stopped)
-
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
-        while self._rounds:
+        while True:
             wanted = self._rounds.next(
                 by_job((it.place, it.row) for it in self._answers if it.job.needs)
             )
-            known = set(self.places)
+            known = set(self._places)
             places = [
                 place for place in wanted if place not in known
             ]  # what is asked with them may have been before
@@ -141,10 +134,6 @@ class Confirming:
                         asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript
                     )
                 )
-
-    def round(self, spare: int) -> list[Grades]:
-        """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
-        return self._waves().round(spare)
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
@@ -373,7 +362,7 @@ class Confirming:
         for number in numbers:
             answer = self._answers[number]
             runs = [self._answers[run].row for run in self._cases[answer.case]]
-            if self._rounds and answer.job.needs and self._rounds.passes(answer.place[0], runs):
+            if answer.job.needs and self._rounds.passes(answer.place[0], runs):
                 continue
             begun = {place for case, place in pending if case == answer.case}
             if regrading := self._beside.regrading(
@@ -381,7 +370,7 @@ class Confirming:
             ):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
-        self._pursued([regrading for _, regrading in self._regradings], portions, stopped)
+        self._pursue([regrading for _, regrading in self._regradings], portions, stopped)
         self._regraded()
         self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 

@@ -16,6 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gradegate import __version__
 from gradegate.core.options import MOST_SHARDS
 from gradegate.core.validation import first_wrong
 from gradegate.errors import ConfigError, NoPartsError
@@ -24,12 +25,10 @@ from gradegate.files.plain_files import UnusableError, regular
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
 
-FORMAT = 3  # grows when a line changes its meaning
-PART, OPEN = "part", "open"
+FORMAT = 4  # grows when a line changes its meaning
+FOLDER = "gradegate-parts"  # where a shard writes its part
 MOST_FILES = 10_000
-_MOST = (
-    2 * MAX_ANSWERS + 10
-)  # lines: an answer and what was asked of it again, and what stands around them
+_MOST = MAX_ANSWERS + 10  # lines: an answer each, and what stands around them
 _SHOWN = 40  # characters of what a header says
 _FORM = "<--shard 1/8> writes one, for each of 8 jobs"
 Index = Annotated[int, Field(ge=0)]
@@ -47,26 +46,43 @@ class Line(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Header(Line):
-    """The first line: what the file is a part of. ``basis`` is a digest of the parts of the rounds before."""
+class Writer(Line):
+    """What every first line says, whatever its format is: who wrote the file."""
 
-    gradegate: Literal["part", "open"]
-    format: Annotated[int, Field(strict=True, ge=FORMAT, le=FORMAT)]
+    model_config = ConfigDict(extra="ignore")
+
+    gradegate: Literal["part"]
+    format: Annotated[int, Field(strict=True, ge=1, le=9999)]
     version: str
+
+    @property
+    def objection(self) -> str:
+        """Why this version cannot use the file; an empty string if it can."""
+        if (self.version, self.format) == (__version__, FORMAT):
+            return ""
+        version = excerpt(self.version, _SHOWN)
+        return (
+            f"it was written by version {version} (format {self.format}), and this is {__version__} "
+            f"(format {FORMAT}): run shards and merge with one version"
+        )
+
+
+class Header(Line):
+    """The first line: what the file is a part of."""
+
+    gradegate: Literal["part"] = "part"
+    format: int = FORMAT
+    version: str = __version__
     plan: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     commit: str
     run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
-    shard: Index  # 0 in a file that names open failures
+    shard: Index
     of: Annotated[int, Field(ge=1, le=MOST_SHARDS)]
-    round: Annotated[int, Field(ge=1, le=99)]
     attempt: Annotated[int, Field(ge=1)]
-    basis: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
 
     def unlike(self, own: Header) -> str:
         """Why a file is none of one's own run, an empty string where it is one."""
-        if self.version != own.version:
-            return f"it was written by version {excerpt(self.version, _SHOWN)}, and this is {own.version}"
         if self.commit != own.commit:
             return f"it is of commit {self.commit[:7] or 'unknown'}, and this is {own.commit[:7] or 'unknown'}"
         if self.run != own.run:
@@ -132,6 +148,8 @@ def read(path: Path) -> Part:
         raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
         raise Damaged("it was changed after it was written: its digest is another")
+    if objection := _parsed(Writer, first, "line 1: ").objection:
+        raise Damaged(objection)
     return Part(path, _parsed(Header, first, "line 1: "), footer)
 
 
@@ -176,8 +194,7 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     parts = []
     for path in paths:
         try:
-            part = read(path)
-            parts += [part] if part.header.gradegate == PART else []
+            parts.append(read(path))
         except Damaged as e:
             problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
     numbers = Counter(part.header.of for part in parts)
