@@ -67,7 +67,7 @@ def test_the_examples_are_told_without_a_call(begun, llm):
     code, out, err = begun.do("init", "--from-pr")
     jobs = [job for path in (ROOT / "examples").glob("*.yml") for job in yaml.safe_load(path.read_text())["jobs"].values()]
     gating = [job for job in jobs if any("OWNER/gradegate" in step.get("uses", "") for step in job["steps"])]
-    assert out.count(", job ") == len(gating) > 8
+    assert out.count(", job ") == len(gating) >= 8
     assert "Traceback" not in out + err
     assert code in (0, 2)
     assert llm.requests == []
