@@ -234,6 +234,7 @@ class Settings:
     auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
     unfetched: str = ""  # what it did not find, and why
     again: Again | None = None
+    default_grader_key: str = ""  # the variable that chose the default grader in the shards of a merge
 
     def at(self, name: str) -> Origin:
         """The place of what an option says, as messages and reports name it."""

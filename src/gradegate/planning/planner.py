@@ -308,7 +308,14 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     for located in suites:
         suite, wrong = scripts.with_made_vars(located.suite)
         binder = Binder(
-            suite, located.workspace, located.folder, client, pool, allowed, settings.asks_targets
+            suite,
+            located.workspace,
+            located.folder,
+            client,
+            pool,
+            allowed,
+            settings.asks_targets,
+            settings.default_grader_key,
         )
         planner = Planner(suite, located.recorded, settings, binder, size)
         jobs += planner.jobs()

@@ -21,6 +21,7 @@ from gradegate.runner.calibration.drift import sentinel_mistakes as mistakes
 from gradegate.runner.calibration.drift import with_sentinels
 from gradegate.runner.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.runner.power import with_powers
+from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor
@@ -159,5 +160,6 @@ def prepare_without_keys(settings: Settings) -> tuple[Prepared, frozenset[str]]:
 
 def prepare_merge(settings: Settings) -> Prepared:
     """The plan of a merge, which needs keys only to re-ask failures. Raises ConfigError."""
-    prepared, missing_keys = prepare_without_keys(settings)
+    key = default_grader_key_in(settings.cwd / settings.merge)
+    prepared, missing_keys = prepare_without_keys(replace(settings, default_grader_key=key))
     return replace(prepared, missing_keys=missing_keys)

@@ -140,3 +140,22 @@ def test_the_merge_uses_the_cache_for_a_further_run(sharded, llm, keys):
     _, merged = run.run()
     assert sum(body["model"] == "target" for body in llm.bodies) == of_target
     assert merged["cache"]["from_cache"] == merged["cache"]["answers"] > 0
+
+
+@each("key", ["", "OPENAI_API_KEY"])
+def test_a_merge_plans_the_default_grader_of_the_shards_whatever_keys_its_own_job_has(sharded, llm, monkeypatch, key):
+    config = suite(llm.spec(), 6)
+    del config["defaultTest"]["options"]
+    monkeypatch.setenv("XAI_API_KEY", "sk-xai-0123456789")
+    monkeypatch.setenv("XAI_API_BASE_URL", llm.base)
+    llm.reply = scripted({3: "FPP"})
+    run = sharded(config)
+    run.ask()
+    monkeypatch.delenv("XAI_API_KEY")
+    if key:
+        monkeypatch.setenv(key, "sk-other-0123456789")
+    asked = len(llm.requests)
+    code, merged = run.merge()
+    assert (code, len(llm.requests)) == (3, asked)
+    assert [case["outcome"] for case in merged["cases"]].count("pass") == 5
+    assert failing_reason(merged["cases"][3]) == "failed, and was not re-asked: no XAI_API_KEY in the merge job"

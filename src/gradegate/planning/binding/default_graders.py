@@ -21,11 +21,17 @@ class DefaultGraders(Struct, frozen=True):
     models: Mapping[str, str]  # ids of models by their kind: text, embedding, moderation
 
 
-def choose_default_graders(variables: Mapping[str, str]) -> DefaultGraders:
-    """The models of the first vendor whose key is set, else of the first vendor."""
+def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -> DefaultGraders:
+    """The models of the first vendor whose key is set, else of the first vendor.
+
+    ``chosen_key`` is the variable that chose in the other jobs of a run. It chooses here too, whichever keys are set.
+    """
     entries = table("planning.binding", "default_graders.yaml")
+    keys = {name for name, value in variables.items() if value}
+    if any(chosen_key in entry["keys"] for entry in entries):
+        keys = {chosen_key}
     for entry in entries:
-        key = next((name for name in entry["keys"] if variables.get(name)), "")
+        key = next((name for name in entry["keys"] if name in keys), "")
         if key and all(variables.get(name) for name in entry.get("variables", ())):
             return DefaultGraders(key, _models(entry, variables))
     return DefaultGraders("", _models(entries[0], variables))

@@ -51,6 +51,7 @@ class Binder(Struct, frozen=True):
     pool: dict[bytes, Provider]
     egress: Egress = Egress()
     asks_targets: bool = True
+    default_grader_key: str = ""  # as the settings have it
     idle: list[Idle] = []  # what assertions and options have that means nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
@@ -206,7 +207,7 @@ class Binder(Struct, frozen=True):
         return self.defaults[need]
 
     def _default_grader(self, need: str, assertion: Assertion) -> Provider:
-        default = choose_default_graders(self.suite.env.variables)
+        default = choose_default_graders(self.suite.env.variables, self.default_grader_key)
         if need not in default.models:
             what = f"no {need} model for `{assertion.type}` is configured, and the vendor of {default.key} has none"
             raise ConfigError.at(what, assertion.origin, how_to_serve(need, assertion))

@@ -79,6 +79,9 @@ class Header(Line):
     shard: Index
     of: Annotated[int, Field(ge=1, le=MOST_SHARDS)]
     attempt: Annotated[int, Field(ge=1)]
+    default_grader_key: str = (
+        ""  # the variable that chooses the default grader in the job of the shard
+    )
     unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
 
     def unlike(self, own: Header) -> str:
@@ -184,7 +187,7 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
             None,
             "name the one that the shards' files are in",
         )
-    paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
+    paths = _files_in(folder)
     if len(paths) > MOST_FILES:
         raise ConfigError.at(
             f"`{folder}` has more than {MOST_FILES:,} files",
@@ -211,6 +214,24 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     if not fitting and not problems:
         raise NoPartsError.at(f"there is no part in `{folder.name}`", None, _FORM)
     return fitting
+
+
+def default_grader_key_in(folder: Path) -> str:
+    """The variable that chose the default grader in the shards, by the first part that can be read; else an empty text.
+
+    A merge has to know it before it plans, because its own job may have other keys.
+    """
+    for path in _files_in(folder):
+        try:
+            with _opened(path) as file:
+                return _parsed(Header, file.readline(MAX_FILE)).default_grader_key
+        except Damaged:  # said when the part is read
+            continue
+    return ""
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
 
 
 def name_in(folder: Path, part: Part) -> str:

@@ -9,6 +9,7 @@ from gradegate.core.conversation import CONVERSATION, Turn
 from gradegate.core.settings import Settings
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import GradegateError
+from gradegate.planning.binding.default_graders import choose_default_graders
 from gradegate.planning.identity import identity, plan_digest
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal
@@ -35,6 +36,7 @@ def header_of(settings: Settings, plan: Plan, shard: int, of: int, attempt: int)
         shard=shard,
         of=of,
         attempt=attempt,
+        default_grader_key=choose_default_graders(settings.environ).key,
     )
 
 
