@@ -30,7 +30,7 @@ def demo(tmp_path):
 
 def test_it_says_which_cases_failed_and_why_and_the_files_are_there(demo, tmp_path):
     code, text, errors = demo()
-    assert (code, errors.count("\n"), errors.startswith("warning: rule behaviour: 5 cases at 0.8: 1 more may fail")) == (0, 1, True)
+    assert (code, errors) == (0, "")
     assert 'The case "says how long maternity leave is" got the answer "You get 12 weeks, paid in full."' in text
     assert 'its factuality failed: "(D) The answer says 12 weeks, the reference 16 weeks."' in text
     assert "So the outcome is blocked, and the check of a pull request fails (exit code 1)." in text

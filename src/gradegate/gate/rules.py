@@ -16,10 +16,10 @@ from gradegate.structs import replace
 
 
 class AskedAgain:
-    """What re-asks found in the cases or grades that a rule counts: the outcome of each, and the grades that it is made of."""
+    """What re-asks found in the cases that a rule counts, from the outcome of each case and the grades that decide it."""
 
     def __init__(self, counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> None:
-        self.confirmed = self.overturned = 0  # of what is counted; of the grades
+        self.confirmed = self.overturned = 0  # cases; grades
         self.evidence = ""  # of the last grade that fails for certain, where its history decided
         for outcome, grades in counted:
             self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)

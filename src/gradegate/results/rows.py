@@ -13,6 +13,7 @@ from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import plain
+from gradegate.security.redaction import shorten_line
 
 
 class Row(Struct, frozen=True):
@@ -112,21 +113,14 @@ def case_name(row: Row) -> str:
 
     The only place that names a case. It is one line, and not escaped.
     """
-    name = _one_line(row.description, _NAME)
+    name = shorten_line(row.description, _NAME)
     if not name:
         values = list(row.vars.items())[:_VARIABLES]
-        pairs = [f"{key}={_one_line(shown(value), _VALUE)}" for key, value in values]
-        name = _one_line(", ".join(pairs), _NAME) or f"case {row.case + 1}"
+        pairs = [f"{key}={shorten_line(shown(value), _VALUE)}" for key, value in values]
+        name = shorten_line(", ".join(pairs), _NAME) or f"case {row.case + 1}"
     if row.repeat:
         name += f" ({'run' if row.run else 'repeat'} {row.repeat + 1})"
     return name
-
-
-def _one_line(text: str, limit: int) -> str:
-    line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
-    if len(line) <= limit and len(text) <= 16 * limit:
-        return line
-    return f"{line[:limit].rstrip()}…"
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:

@@ -57,6 +57,14 @@ def excerpt(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + _CUT
 
 
+def shorten_line(text: str, limit: int) -> str:
+    """The text in one line of at most ``limit`` characters, and a sign where more was cut off."""
+    line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
+    if len(line) <= limit and len(text) <= 16 * limit:
+        return line
+    return f"{line[:limit].rstrip()}{_CUT}"
+
+
 def ending(text: str, most: int) -> str:
     """The end of a text, with the same sign before it where something is cut off."""
     return text if len(text) <= most else _CUT + text[-most:]

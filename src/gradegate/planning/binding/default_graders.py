@@ -15,9 +15,9 @@ _PIN = "pin it with defaultTest.options.provider: "
 
 
 class DefaultGraders(Struct, frozen=True):
-    """The default models of one vendor. ``key`` is the variable that chose them; it is empty if no key is set."""
+    """The default models of one vendor. ``key`` is the variable that chose them, None if no key is set."""
 
-    key: str
+    key: str | None
     models: Mapping[str, str]  # ids of models by their kind: text, embedding, moderation
 
 
@@ -34,7 +34,7 @@ def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -
         key = next((name for name in entry["keys"] if name in keys), "")
         if key and all(variables.get(name) for name in entry.get("variables", ())):
             return DefaultGraders(key, _models(entry, variables))
-    return DefaultGraders("", _models(entries[0], variables))
+    return DefaultGraders(None, _models(entries[0], variables))
 
 
 def describe_default(default: DefaultGraders, kind: str) -> str:

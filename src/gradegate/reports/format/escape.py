@@ -6,6 +6,7 @@ from typing import Any
 
 from gradegate.results.mapping import plain
 from gradegate.results.rows import shown
+from gradegate.security.redaction import shorten_line
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
@@ -38,9 +39,7 @@ def fact(label: str, text: str, limit: int) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """The text in one visible line of at most so many characters, before those that hide are written out."""
-    line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
-    whole = len(line) <= limit and len(text) <= 16 * limit
-    return visible(line if whole else f"{line[:limit].rstrip()}…")
+    return visible(shorten_line(text, limit))
 
 
 def _escaped(match: re.Match[str]) -> str:

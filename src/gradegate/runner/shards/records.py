@@ -36,7 +36,7 @@ def header_of(settings: Settings, plan: Plan, shard: int, of: int, attempt: int)
         shard=shard,
         of=of,
         attempt=attempt,
-        default_grader_key=choose_default_graders(settings.environ).key,
+        default_grader_key=choose_default_graders(settings.environ).key or "",
     )
 
 
