@@ -57,7 +57,7 @@ class Case(Struct, frozen=True):
 
 
 class DerivedSpec(Struct, frozen=True):
-    """A metric that is worked out of the sums of others: by an expression as mathjs has them, or a function."""
+    """A metric that JavaScript computes from the sums of other metrics: an expression or a function."""
 
     name: str
     value: Code
