@@ -88,6 +88,7 @@ class AnswerTerms(Likened, frozen=True, eq=False):
     )
     apart: tuple[bytes, ...]  # a digest for each of ``APART``
     runs: Runs  # each repetition of a case without `runs` must pass
+    cases: int  # that rules count: a repetition is one, and with `runs` all together are one
     threshold: float | None
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
@@ -199,6 +200,7 @@ class _Reader:
                 _seen(job),
             ),
             runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
+            cases=1 if job.needs else job.repeats,
             threshold=case.threshold,
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,

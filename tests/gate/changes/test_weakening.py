@@ -12,7 +12,7 @@ from support.each import each
 
 GRADE = GradeTerms("contains", b"v", b"o", b"r", "", 0.5, 1.0, True)
 MODEL = ModelTerms("openai:chat:m", "app", "api.openai.com", "model", ())
-ANSWER = AnswerTerms(CaseInput((b"q",), b""), 0, 0, b"", (b"",) * 4, Runs(1, 1), None, (GRADE,), description="one", name="one")
+ANSWER = AnswerTerms(CaseInput((b"q",), b""), 0, 0, b"", (b"",) * 4, Runs(1, 1), 1, None, (GRADE,), description="one", name="one")
 POLICY = Policy(())
 GATE = GateSnapshot("c.yaml", "d", (POLICY,), {}, {}, ("short",), (MODEL,), (ANSWER,))
 
@@ -348,8 +348,8 @@ def test_three_tests_are_named_and_the_others_counted():
         ({"runs": Runs(0, 2)}, {"runs": Runs(0, 1)}, ["weaker: the rule `r` is weaker: runs 2/repeat became 1/repeat"]),
         ({"runs": Runs(3, 2)}, {}, []),
         ({}, {"runs": Runs(3, 1)}, []),
-        ({}, {"select": Select(metric="m")}, ["weaker: the rule `r` selects other grades"]),
-        ({}, {"by_metric": True}, ["weaker: the rule `r` selects other grades"]),
+        ({}, {"select": Select(metric="m")}, ["weaker: the rule `r` selects other assertions"]),
+        ({}, {"by_metric": True}, ["weaker: the rule `r` selects other assertions"]),
         ({}, {"name": "s"}, ["changed: the rule `r` is now named `s`"]),
         ({}, {"name": "s", "select": Select(metric="m")}, ["removed: the rule `r` is gone"]),
         ({}, {"every_case": True}, ["removed: the rule `r` is gone"]),

@@ -245,7 +245,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
             was, are = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (rule.runs, now.runs))
             less.append(f"is weaker: runs {was} became {are}")
         if rule.select != now.select or rule.by_metric != now.by_metric:
-            less.append("selects other grades")
+            less.append("selects other assertions")
         yield from (GateChange(WEAKER, f"the rule `{rule.name}` {what}", where) for what in less)
 
 

@@ -257,6 +257,8 @@ class Ledger:
         ] = {}  # by a hash of the grades too
         self._spare: dict[_Place, list[AnswerTerms]] = {}
         self._asked: set[CaseInput] = set()
+        # How often an answer counts in rates, by how it grew: the first answers of base and head of each growth.
+        self._growths: dict[Fraction, tuple[AnswerTerms, AnswerTerms]] = {}
         for old in base:
             target, prompt = (
                 match.targets.get(old.target),
@@ -276,6 +278,7 @@ class Ledger:
             if same is None:
                 self._spare.setdefault(place, []).append(new)
             else:
+                self._note_growth(waiting[same], new)
                 del waiting[same]
         self._recorded: dict[CaseInput, AnswerTerms] = {}
         self._named: dict[tuple[str, int, int], deque[_Place]] = {}
@@ -328,7 +331,20 @@ class Ledger:
             else:
                 yield Lost(Found(REMOVED, "gone"), old.name)
 
+        yield from self._repeated_unevenly()
+
+    def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
+        self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
+
+    def _repeated_unevenly(self) -> Iterator[Lost]:
+        """The tests that count more often in rates than before, while others do not."""
+        for growth, (old, new) in self._growths.items():
+            if growth > 1 and growth > min(self._growths):
+                what = f"counts as {many(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
+                yield Lost(Found(WEAKER, what), old.name, new.origin)
+
     def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Lost]:
+        self._note_growth(old, new)
         found = [*_otherwise(old, new), *compare_grades(old.grades, new.grades, new.threshold)]
         yield from (
             Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new))
