@@ -182,10 +182,10 @@ def with_base(words, outcome=None, status="", base=None):
         (None, "P P", P, F, P),  # of the whole case, what the base says of the case
         (None, "P P", F, P, F),
         (None, "P P", None, F, None),
-        (METRIC, "P@a P@a", F, P, P),  # of what a rule selects, what the base says of that
-        (METRIC, "P@a P@a", P, F, F),
-        (METRIC, "P@a P@a", P, E, E),
-        (METRIC, "P@a P@a", P, None, None),
+        (METRIC, "P@aP@b P@aP@b", F, P, P),  # of what a rule selects, what the base says of that
+        (METRIC, "P@aP@b P@aP@b", P, F, F),
+        (METRIC, "P@aP@b P@aP@b", P, E, E),
+        (METRIC, "P@aP@b P@aP@b", P, None, None),
     ],
 )
 def test_the_base_of_a_case_is_that_of_what_is_looked_at(rule, words, case, grades, expected):

@@ -53,10 +53,10 @@ def test_a_share_of_cases_is_missed_where_that_of_assertions_would_be_met():
     assert ruled("PF PP PP PP PP", min_pass_rate=0.8).outcome is P  # 4 of 5: met at equality
 
 
-def test_a_threshold_of_a_case_decides_for_a_rule_that_selects_everything():
-    rows = [*made("PF", threshold=0.4, outcome=P), *made("PP")]
-    assert ruled(rows, min_pass_rate=1.0).outcome is P
-    assert ruled(rows, min_pass_rate=1.0, select=Select(assertion="contains")).outcome is F
+@each(("select", "outcome"), [({}, P), ({"assertion": "*"}, P), ({"provider": "*"}, P), ({"metric": "a"}, P), ({"metric": "b"}, F)])
+def test_a_threshold_of_a_case_decides_for_a_rule_that_looks_at_all_that_counts_in_it(select, outcome):
+    rows = [*made("P@aF@b" if select == {"metric": "b"} else "P@aF@a", threshold=0.4, outcome=P), *made("P@bP@a")]
+    assert ruled(rows, min_pass_rate=1.0, select=Select(**select)).outcome is outcome
 
 
 @each(

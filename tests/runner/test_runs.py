@@ -143,6 +143,15 @@ def test_the_mean_score_is_of_all_runs_and_a_rule_with_fewer_looks_at_its_first(
     assert [rule["score"] for rule in ran.results["rules"]] == [pytest.approx((0.9 + 0.2 + 0.9) / 3), 0.9]
 
 
+@pytest.mark.parametrize(("passes", "code"), [(1, 1), (2, 1), (5, 1)])
+def test_a_mean_score_leaves_out_no_run_that_the_case_does_not_need(gate, llm, passes, code):
+    """Otherwise a target that answers well at first would hide how it answers later."""
+    llm.reply = scripted_runs([["P", "P", "F", "F", "F"]])
+    rules = [{"name": "mean", "min-score": 0.8}]
+    ran = gate(suite_of_runs(llm, 1, runs={"of": 5, "pass": passes}, rules=rules), "-j", "1")
+    assert (ran.code, ran.results["rules"][0]["score"]) == (code, pytest.approx((2 * 0.9 + 3 * 0.2) / 5))
+
+
 # --- beside the base ------------------------------------------------------------------------------------------
 
 NEW = [{"name": "new", "max-new-failures": 0}]

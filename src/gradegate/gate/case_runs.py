@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from gradegate.core.policy import CaseRuns, Rule, Runs, Select
+from gradegate.core.policy import CaseRuns, Rule, Runs
 from gradegate.results.baseline import (
     FIXED,
     NEW_FAILURE,
@@ -59,16 +59,18 @@ def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> in
                 runs.of - runs.passes + 1 - made.count(FAIL),
             )
             most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
+        if rule and rule.min_score is not None and outcomes:  # a mean is over all runs
+            most = max(most, runs.of - len(rows))
     return most
 
 
 def _is_whole(rule: Rule | None, row: Row) -> bool:
     """Whether a rule looks at all that counts in a case, so that the outcome of its row says it."""
-    return (
-        rule is None
-        or rule.every_case
-        or (rule.blocking and rule.select == Select() and row.suite == rule.suite and row.counts)
-    )
+    if rule is None or rule.every_case:
+        return True
+    if not rule.blocking or row.suite != rule.suite or not row.counts:
+        return False
+    return all(takes(rule, row, grade) for grade in row.grades if grade.counts)
 
 
 def _selected(rule: Rule | None, row: Row) -> list[Grade]:
