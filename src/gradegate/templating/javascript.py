@@ -432,14 +432,24 @@ def assertion_body(code: str) -> str:
 
 def value_expression(code: str, parameters: Sequence[str]) -> str:
     """An expression in brackets; a function is called with the parameters."""
-    code = ENDS.sub("", code.strip())
-    return f"({code})({', '.join(parameters)})" if is_function(code) else f"({code})"
+    call = f"({', '.join(parameters)})" if is_function(code) else ""
+    return in_brackets(code) + call
+
+
+def in_brackets(code: str, opening: str = "(", closing: str = ")") -> str:
+    """An expression in brackets, without the semicolon at its end. The line break ends a comment."""
+    return f"{opening}{ENDS.sub('', code.strip())}\n{closing}"
+
+
+def has_return(code: str) -> bool:
+    """Whether code is the body of a function, and not an expression."""
+    return re.search(r"\breturn\b", code) is not None and not is_function(code)
 
 
 def request_body(code: str, parameters: Sequence[str]) -> str:
     """The body for ``transformRequest``: an expression, a function of the parameters, or a body with ``return``."""
     code = code.strip()
-    if re.search(r"\breturn\b", code) and not is_function(code):
+    if has_return(code):
         return code
     return f"return {value_expression(code, parameters)};"
 

@@ -161,6 +161,7 @@ def of_response(code: Code) -> Script:
         names,
         lambda text: f"return {_WITH_OUTPUT}({snippet.value_expression(text, names)});",
         may_be_function=True,
+        is_expression=True,
     )
 
 
@@ -172,6 +173,7 @@ def of_request(code: Code) -> Script:
         names,
         lambda text: snippet.request_body(text, names),
         may_be_function=True,
+        is_expression=isinstance(code, str) and not snippet.has_return(code),
     )
 
 
@@ -181,7 +183,7 @@ def of_function(code: Code, *parameters: str) -> Script:
     return _script(
         code,
         parameters,
-        lambda text: f"return ({snippet.ENDS.sub('', text.strip())}){call}",
+        lambda text: f"return {snippet.in_brackets(text)}{call}",
         may_be_function=True,
     )
 
@@ -199,7 +201,12 @@ def of_metric(code: Code) -> Formula:
     _refuse(snippet.misread(code, _globals(), _members_of_math()))
     variables, members = snippet.score_names(code, _globals())
     parameters = (snippet.SCORES, *sorted(variables))
-    script = _script(code, parameters, lambda text: f"return ({snippet.ENDS.sub('', text)});")
+    script = _script(
+        code,
+        parameters,
+        lambda text: f"return {snippet.in_brackets(text)};",
+        is_expression=True,
+    )
     return Formula(script, parameters[1:], None if members is None else variables | members)
 
 
@@ -253,6 +260,7 @@ def _script(
     rule: Callable[[str], str],
     *,
     may_be_function: bool = False,
+    is_expression: bool = False,
 ) -> Script:
     if isinstance(code, Mapping):
         if set(code) != {"file", "function", "code"}:
@@ -267,6 +275,10 @@ def _script(
         )
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
+    if (
+        is_expression
+    ):  # whose own brackets must be balanced: `a) + (b` is an expression only in ours
+        _parsed(f"return {snippet.in_brackets(code, '[', ']')};", parameters, code)
     return script
 
 
@@ -317,7 +329,8 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` works only in an `async` function: return the promise"
-    raise kind(f"it is not JavaScript: {said['text']}", said["line"], cure)
+    line = min(said["line"], code.count("\n") + 1)  # the line break that we add is none of theirs
+    raise kind(f"it is not JavaScript: {said['text']}", line, cure)
 
 
 @cache
