@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,3 +100,11 @@ def test_the_longest_type_that_there_is_is_meant(written, kind, value, threshold
 def test_what_is_no_assertion_is_a_mistake(written):
     with pytest.raises(ConfigError, match="is not an assertion"):
         parse_assertion(written)
+
+
+def test_each_config_asks_with_its_own_environment(llm, gate):
+    root = llm.base.removesuffix("/v1")
+    config = {"prompts": ["x"], "providers": ["openai:chat:m"], "tests": [{"assert": [{"type": "contains", "value": "ok"}]}]}
+    first, second = ({**config, "env": {"OPENAI_BASE_URL": f"{root}/{name}", "OPENAI_API_KEY": "k"}} for name in ("one", "two"))
+    ran = gate(first, "second.yaml", **{"second.yaml": yaml.safe_dump(second)})
+    assert (ran.code, sorted(path for path, *_ in llm.requests)) == (0, ["/one/chat/completions", "/two/chat/completions"])

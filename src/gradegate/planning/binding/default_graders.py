@@ -4,7 +4,7 @@ The order is promptfoo's. Only variables that hold a key decide, so that a confi
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from gradegate.errors import Mistake
 from gradegate.files.documents import table
@@ -27,7 +27,7 @@ def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -
     ``chosen_key`` is the variable that chose in the other jobs of a run. It chooses here too, whichever keys are set.
     """
     entries = table("planning.binding", "default_graders.yaml")
-    keys = {name for name, value in variables.items() if value}
+    keys = {name for name, value in variables.items() if value.strip()}
     if any(chosen_key in entry["keys"] for entry in entries):
         keys = {chosen_key}
     for entry in entries:
@@ -37,14 +37,17 @@ def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -
     return DefaultGraders(None, _models(entries[0], variables))
 
 
-def describe_default(default: DefaultGraders, kind: str) -> str:
-    """What reports say of a default grader."""
+def describe_default(default: DefaultGraders, kind: str, target_names: Container[str]) -> str:
+    """What reports say of a default grader. A config that names a target means the target, with its options."""
     name = "grader" if kind == "text" else f"{kind} model"
     reason = f"because {default.key} is set" if default.key else "because none is named"
     value = default.models[kind]
     if kind != "text":
         value = f"{{text: {default.models['text']}, {kind}: {value}}}"
-    return f"{name}: the default, {reason}; {_PIN}{value}"
+    caution = (
+        " (there, it means the target of this name)" if default.models[kind] in target_names else ""
+    )
+    return f"{name}: the default, {reason}; {_PIN}{value}{caution}"
 
 
 def pin_of(description: str) -> str:

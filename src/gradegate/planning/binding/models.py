@@ -78,8 +78,10 @@ class Binder(Struct, frozen=True):
         where = (
             str(self.folder) if runs_code(spec.id) else ""
         )  # the same path is another file elsewhere
+        # The same id with another environment may be asked elsewhere, with another key.
+        around = {**self.suite.env.literals, **spec.env}
         key = digest(
-            [spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where]
+            [spec.id, spec.label, spec.config, spec.transform, around, sorted(spec.reads), where]
         )
         if key not in self.pool:
             build, name = maker(spec)
@@ -212,13 +214,18 @@ class Binder(Struct, frozen=True):
             what = f"no {need} model for `{assertion.type}` is configured, and the vendor of {default.key} has none"
             raise ConfigError.at(what, assertion.origin, how_to_serve(need, assertion))
         model = default.models[need]
+        # What a config lays over the environment must not choose where the default is asked, nor with which key.
+        env = replace(self.suite.env, literals={}, drawn={})
+        binder = replace(self, suite=replace(self.suite, env=env))
         try:
-            provider = self.provider(ProviderSpec(model, origin=assertion.origin))
+            provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
         except ConfigError as e:
             if default.key:
                 raise
             raise ConfigError(*(without_any_key(mistake, model) for mistake in e.mistakes)) from e
-        provider.chosen = describe_default(default, need)
+        targets = (*self.suite.targets, *self.suite.others)
+        names = {name for target in targets for name in (target.id, target.label)}
+        provider.chosen = describe_default(default, need, names)
         return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
