@@ -147,7 +147,7 @@ COMMON = """
 
 | key | default | |
 |---|---|---|
-| `threshold` | on the page | the score from which it passes; `none`: the score is only reported |
+| `threshold` | on the page | the score from which it passes |
 | `weight` | 1 | in the score of the case; 0: reported, never fails |
 | `metric` | | a name for reports and gate rules |
 | `blocking` | `true` | `false`: reported, never fails the check |
