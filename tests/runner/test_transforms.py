@@ -1,9 +1,8 @@
 """Transforms of target, test, assertion and variables: what graders then see, and what is kept of the answer."""
 
-from gradegate.assertions.metrics.context import resolve
+from gradegate.assertions.metrics.context import ContextTransform, resolve
 from gradegate.core.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.runner import transforms
-from gradegate.templating.script import parse
 
 
 def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
@@ -11,6 +10,6 @@ def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
     given = Transcript("p", turns, metadata={IS_DATA: True, "finish_reason": "stop"})
     seen = transforms.of_assertion("output.text", given)
     assert (seen.output, seen.answer, seen.source) == ("t", "t", {"docs": ["d"], "text": "t"})
-    assert resolve(seen, parse("output.docs")).chunks == ("d",)
-    assert resolve(seen, parse("output.docs.concat('e')")).chunks == ("d", "e")
+    assert resolve(seen, ContextTransform("output.docs")).chunks == ("d",)
+    assert resolve(seen, ContextTransform("output.docs.concat('e')")).chunks == ("d", "e")
     assert seen.metadata == {"finish_reason": "stop", RAW: '{"docs": ["d"], "text": "t"}'}
