@@ -23,7 +23,7 @@ def said(llm, gate, written, *arguments: str) -> list[str]:
 def test_validate_warns_first_says_the_same_and_sums_up_last(llm, gate, capsys):
     written = config(llm, 5)
     written["tests"].append({"vars": {"text": "unchecked"}})
-    estimated = said(llm, gate, written, "--repeat", "2", "--confirm", "grader")
+    estimated = said(llm, gate, written, "--repeat", "2", "--reask", "grader")
     assert cli.main(["validate", "--repeat", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     warned = [number for number, line in enumerate(lines) if "warning: " in line]
@@ -77,14 +77,14 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
     written["prompts"] = ["You help."]
     lines = said(llm, gate, written)
-    gate(written, "--reask", "0")
+    gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
     assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
 
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
-    def most(confirm: str) -> float:
-        line = said(llm, gate, config(llm, 10), "--confirm", confirm)[3]
+    def most(reask: str) -> float:
+        line = said(llm, gate, config(llm, 10), "--reask", reask)[3]
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")

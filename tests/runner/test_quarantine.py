@@ -17,7 +17,7 @@ def quarantined(llm, cases=3):
 
 def run(gate, llm, config, replies):
     llm.reply = by("m1", scripted(replies))
-    return gate(config, "--history", HISTORY, confirm="")
+    return gate(config, "--history", HISTORY, reask="")
 
 
 def flaking(gate, llm, config):

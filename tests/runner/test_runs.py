@@ -38,7 +38,7 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
             (call,) = calls_of(config, tmp_path, capsys)
             answers = [{"id": call["id"], "output": f"case 0, run {run + 1}"} for run in range(vector["recorded"])]
             arguments, files = [*arguments, "--answers", "a.jsonl"], {"a.jsonl": "\n".join(map(json.dumps, answers))}
-        ran = gate(config, *arguments, confirm=vector["confirm"], **files)
+        ran = gate(config, *arguments, reask=vector["confirm"], **files)
         rows = ran.cases
         found = {
             "verdict": rows[0]["verdict"],
@@ -160,12 +160,12 @@ NEW = [{"name": "new", "max-new-failures": 0}]
 def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, head, said, judged):
     before, now = scripted_runs([base]), scripted_runs([head])
     llm.reply = lambda path, body: f"{'old ' * (body['model'] == 'target')}{before(path, body)}"
-    gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", confirm="")
+    gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", reask="")
     kept = tmp_path.parent / f"{tmp_path.name}-base.json"
     kept.write_text((tmp_path / "results.json").read_text())
     llm.requests.clear()
     llm.reply = lambda path, body: GOOD if "old case" in str(body) else now(path, body)
-    ran = gate(suite_of_runs(llm, 1, rules=NEW, runs={"of": 3, "pass": 2}), "-j", "1", "--baseline", str(kept), confirm="")
+    ran = gate(suite_of_runs(llm, 1, rules=NEW, runs={"of": 3, "pass": 2}), "-j", "1", "--baseline", str(kept), reask="")
     assert said in ran.results["rules"][0]["reason"]
     assert (asked(llm, "judge"), ran.code) == (judged, int(said.startswith("1 new")))
     if runs and ran.code:
@@ -174,7 +174,7 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
 
 # --- what it holds --------------------------------------------------------------------------------------------
 
-CELLS = [  # runs, confirm, flips of the judge, share of failing runs of the last case, blocked of all, target calls a case
+CELLS = [  # runs, reask, flips of the judge, share of failing runs of the last case, blocked of all, target calls a case
     ({"of": 3, "pass": 2}, "off", 0.0, 0.03, 0.039, 2.06),
     ({"of": 3, "pass": 2}, "grader", 0.05, 0.03, 0.033, 2.15),
     ({"of": 3, "pass": 2}, "off", 0.05, 0.03, 0.233, 2.14),
@@ -191,7 +191,7 @@ def drawn(*of):
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", range(len(CELLS)))
 def test_a_cell_of_the_specification(gate, llm, cell):
-    runs, confirm, flips, broken, blocked, calls = CELLS[cell]
+    runs, reask, flips, broken, blocked, calls = CELLS[cell]
     made, seed = Counter(), 0
 
     def reply(path, body):
@@ -208,7 +208,7 @@ def test_a_cell_of_the_specification(gate, llm, cell):
     config, codes, asks = suite_of_runs(llm, CASES, runs=runs), Counter(), 0
     for seed in range(TIMES):  # noqa: B007  # which `reply` looks at
         made.clear()
-        codes[gate(config, "-q", confirm=confirm).code] += 1
+        codes[gate(config, "-q", reask=reask).code] += 1
         asks += made.total()
     spread = 4 * (TIMES * blocked * (1 - blocked)) ** 0.5  # so far off in one of 15,000
     assert abs(codes[1] - TIMES * blocked) <= spread + 1, codes

@@ -288,7 +288,7 @@ class CaseReader(Struct, frozen=True):
             transform=scripts.code(keys.transform, self.desk.source, origin),
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
-            confirm=keys.confirm or "",
+            reask=keys.reask or "",
             origin=origin,
         )
 

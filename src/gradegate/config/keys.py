@@ -31,7 +31,7 @@ class _Keys(BaseModel):
 
 
 # YAML reads `off` as false.
-Confirm = Annotated[
+ReaskMode = Annotated[
     Literal["off", "grader", "answers"],
     BeforeValidator(lambda value: "off" if value is False else value),
 ]
@@ -49,7 +49,7 @@ class AssertionKeys(_Keys):
     rubric_prompt: Any = None
     config: Map = Field(default_factory=dict)
     blocking: bool = True
-    confirm: Confirm | None = None
+    reask: ReaskMode | None = None
     transform: Text = ""
     context_transform: Text = ""
     assert_: list[Map] | None = Field(None, alias="assert")
@@ -177,6 +177,13 @@ class BudgetKeys(_Keys):
     seconds: Annotated[Number, Field(gt=0)] | None = None
 
 
+class ReaskKeys(_Keys):
+    """``reask``: how failures are graded again, and how noisy the grader is."""
+
+    ask: ReaskMode = "grader"
+    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+
+
 class SentinelKeys(_Keys):
     """``sentinels``: a file of labelled outputs."""
 
@@ -187,8 +194,7 @@ class SentinelKeys(_Keys):
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
-    confirm: Confirm = "grader"
-    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+    reask: ReaskMode | ReaskKeys = "grader"
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"
@@ -281,6 +287,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     SelectKeys: ("select", ""),
     IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
     SentinelKeys: ("sentinels", ""),
+    ReaskKeys: ("reask", ""),
     BudgetKeys: ("budget", "into `budget` of the `gate` block"),
     RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),
     ProviderKeys: ("provider", "into a provider"),

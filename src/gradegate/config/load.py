@@ -97,7 +97,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
                 if settings.runs
                 else None
             )
-            suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
+            suite = replace(suite, policy=suite.policy.held(settings.reask, runs))
             if settings.sentinels:
                 labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
                 given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import DerivedKeys, GateKeys, ReaskKeys, RuleKeys, SentinelKeys
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
 from gradegate.core.suite import DerivedSpec
@@ -28,12 +28,13 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         )
     if gate is None:
         return Policy(rules)
+    reask = gate.reask if isinstance(gate.reask, ReaskKeys) else ReaskKeys(ask=gate.reask)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     written = Policy(
         rules,
         changes=gate.changes,
-        confirm=gate.confirm,
-        noise=gate.noise,
+        reask=reask.ask,
+        noise=reask.noise,
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,

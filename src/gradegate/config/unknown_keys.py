@@ -207,7 +207,9 @@ def _share(value: Any) -> str:
 
 def is_branch(step: Any) -> bool:
     """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
-    return isinstance(step, str) and (step in ("str", "IgnoreKeys", "SentinelKeys") or "[" in step)
+    return isinstance(step, str) and (
+        step in ("str", "IgnoreKeys", "ReaskKeys", "SentinelKeys") or "[" in step
+    )
 
 
 def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:

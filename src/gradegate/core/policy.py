@@ -164,7 +164,7 @@ class Policy(Struct, frozen=True):
     errors_up_to: float = 0.0  # the share that is ignored
     changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
     budget: Limits = NO_LIMITS
-    confirm: str = (
+    reask: str = (
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
@@ -172,14 +172,14 @@ class Policy(Struct, frozen=True):
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 
-    def held(self, confirm: str, runs: Runs | None) -> Self:
+    def held(self, reask: str, runs: Runs | None) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
         given = runs or self.runs
         rules = (
             replace(rule, runs=rule.runs.under(given) if rule.runs else given)
             for rule in self.rules
         )
-        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
+        return replace(self, reask=reask or self.reask, runs=given, rules=tuple(rules))
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:

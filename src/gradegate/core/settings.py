@@ -153,18 +153,19 @@ class Settings:
     runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
         help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
         otherwise="`gate.runs` of the config, else each answer counts")
-    confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
-        help="how a failure is confirmed before it counts: `grader` grades the same answer again, `answers` asks the target "
-             "for a new answer, `off` counts the first failure", otherwise="`gate.confirm` of the config, else grader")
-    reask: int = option(1, "--reask N", whole(0), commands=ASKING, told=True,
-        help="how often a grader is re-asked when its reply contains no verdict")
+    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
+        help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
+             "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
+        no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is re-asked once")
+    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True,
+        help="how often a grader is asked again when its reply contains no verdict",
+        no_input="remove it: a grader without a verdict is asked once more")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
         help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
     max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
         help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
         help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
-    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING, help="how often a failed call is retried")
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),

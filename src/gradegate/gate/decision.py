@@ -218,7 +218,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
         ):
 
             def result(
-                rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.confirm == "answers"
+                rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.reask == "answers"
             ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run.baseline, answers)
 

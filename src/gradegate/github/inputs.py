@@ -147,8 +147,10 @@ class _Inputs:
             f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input
         }
         answers = {
-            entry.name: entry.no_input for entry in OPTIONS if entry.no_input
-        } | answers_to_promptfoo()
+            **{entry.name: entry.no_input for entry in OPTIONS if entry.no_input},
+            **answers_to_promptfoo(),
+            **table("config", "removed.yaml")["options"],
+        }
         mistakes = []
         for variable in sorted(
             it for it in self._environ if it.startswith("INPUT_") and it not in inputs

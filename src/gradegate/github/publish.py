@@ -109,7 +109,7 @@ def publish(
     usage = decision.run.target_usage + decision.run.grader_usage
     cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
     numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    baseline, confirm = decision.run.baseline, decision.run.confirm
+    baseline, reask = decision.run.baseline, decision.run.reask
     new = "" if baseline is None else str(baseline.new_failures)
     # Four digits, rounded down: only a run in which everything passed reads 1.0000.
     graded = counts.passed + counts.failed
@@ -120,7 +120,7 @@ def publish(
     )
     history, sentinels = decision.run.history, decision.run.sentinels
     values |= {
-        "overturned": str(confirm.overturned if confirm else 0),
+        "overturned": str(reask.overturned if reask else 0),
         "flaky": "" if history is None else str(history.flaky),
     }
     values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}

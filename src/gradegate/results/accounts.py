@@ -66,7 +66,7 @@ class KeyUse(Readable, frozen=True):
         return f"{self.name} -> {self.host}"
 
 
-class ConfirmReport(Readable, frozen=True):
+class ReaskReport(Readable, frozen=True):
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the

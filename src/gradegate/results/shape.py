@@ -335,7 +335,7 @@ class Head(Part):
     runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key(
         "null where no case has runs.", None
     )
-    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key(
+    confirm: Annotated[account.ReaskReport | None, At("run.reask")] = key(
         "What the re-asks of failures found.", None
     )
     baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key(

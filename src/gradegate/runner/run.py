@@ -41,11 +41,11 @@ class Run:
     """One run of a plan. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
 
     def __init__(
-        self, plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None
+        self, plan: Plan, client: Client, grader_retries: int, watch: Watch = lambda _: None
     ) -> None:
         self._plan = plan
         self._client = client
-        self._reask = reask
+        self._grader_retries = grader_retries
         self._occasions = Occasions(plan.jobs, client.replies)
         self._watch = watch
         self._answers: dict[Place, Asked] = {}
@@ -77,7 +77,7 @@ class Run:
         def ask() -> None:
             self._rounds.answers()
             self._gathered = self._gather()
-            self._gathered.confirming.run(self._portions, self._no_more)
+            self._gathered.scheduler.run(self._portions, self._no_more)
             rules = (
                 decide(self._gathered.result("", self._account()), self._plan.policies).rules
                 if self._plan.sentinels
@@ -114,15 +114,15 @@ class Run:
         self, answers: Mapping[Place, Asked], open_: Mapping[Place, Sequence[int]]
     ) -> tuple[Gathered, Account]:
         """Have failures of these answers, ``open_`` by their positions, asked again until each stands."""
-        gathered = Gathered.of(self._plan, self._askable, self._reask, answers, None)
-        confirming = gathered.confirming
+        gathered = Gathered.of(self._plan, self._askable, self._grader_retries, answers, None)
+        scheduler = gathered.scheduler
         wave = [
             (number, position)
-            for number, place in enumerate(confirming.places)
+            for number, place in enumerate(scheduler.places)
             for position in open_.get(place, ())
         ]
-        self._until_stopped(lambda: confirming.once(wave, self._portions, self._no_more))
-        said = confirming.said
+        self._until_stopped(lambda: scheduler.once(wave, self._portions, self._no_more))
+        said = scheduler.said
         self._lost = (
             sum((it.lost_answers for it in said), NO_USAGE),
             sum((it.lost for it in said), NO_USAGE),
@@ -141,7 +141,11 @@ class Run:
             answer = guarded(
                 lambda: converse.transcript(job, converse.Memory()), lambda error: error
             )
-            grades = () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)
+            grades = (
+                ()
+                if isinstance(answer, Exception)
+                else grades_of(job, answer, self._grader_retries)
+            )
             outcome = grades[0].outcome if grades else Outcome.ERROR
             model = next((grade.model for grade in grades if grade.model), "")
             asks.append(
@@ -226,7 +230,7 @@ class Run:
     def _gather(self) -> Gathered:
         self._leave_uncompared()
         return Gathered.of(
-            self._plan, self._askable, self._reask, self._rounds.answers(), self._rounds
+            self._plan, self._askable, self._grader_retries, self._rounds.answers(), self._rounds
         )
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
@@ -289,7 +293,9 @@ class Run:
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(rows.failed(job, repeat, answer))
-            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask), planned)
+            row = rows.graded(
+                job, repeat, answer, grades_of(job, answer, self._grader_retries), planned
+            )
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
@@ -347,7 +353,7 @@ class Run:
             if a.transcript
         ]
         with at(self._occasions.of_comparison(*group[0])):
-            found = compared(compare, self._reask)
+            found = compared(compare, self._grader_retries)
         if self._stopped:
             return
         self._compared.add(group[0])

@@ -36,7 +36,7 @@ def labels(words: str = "P" * 10) -> str:
 
 
 def config(llm):
-    return suite(llm.spec(), 20, gate={"sentinels": FILE, "noise": 0.05, "rules": [{"name": "facts", "min-pass-rate": 1}]})
+    return suite(llm.spec(), 20, gate={"sentinels": FILE, "reask": {"noise": 0.05}, "rules": [{"name": "facts", "min-pass-rate": 1}]})
 
 
 def asked(llm) -> int:
@@ -64,7 +64,7 @@ def test_calibrate_writes_a_file_of_them(llm, gate, capsys):
     written = config(llm)
     del written["gate"]["sentinels"]
     Path("c.yaml").write_text(yaml.safe_dump(written))
-    options = ["--sentinels", "kept.jsonl", "--asks", "1", "--reask", "0"]
+    options = ["--sentinels", "kept.jsonl", "--asks", "1", "--grader-retries", "0"]
     Path("five.jsonl").write_text(labels("PPPPF"))
     assert cli.main(["calibrate", "c.yaml", "five.jsonl", *options]) == 0  # the fifth is not said to be bad by the grader
     head, *lines = Path("kept.jsonl").read_text().splitlines()
@@ -81,5 +81,5 @@ def test_calibrate_writes_a_file_of_them(llm, gate, capsys):
     assert "a model grades 4 labelled outputs, and sentinels are 5 to 30" in capsys.readouterr().err
     assert cli.main(["calibrate", "c.yaml", "kept.jsonl", "--asks", "1"]) == 0  # what was written can be read
     llm.reply = grader("case 3", sentinels=("P" * 9 + "F") * 4)
-    ran = gate(written, "--sentinels", "kept.jsonl", confirm="")
+    ran = gate(written, "--sentinels", "kept.jsonl", reask="")
     assert (ran.code, ran.results["sentinels"]["verdicts"], ran.results["sentinels"]["agreement"]) == (1, 30, 0.99)

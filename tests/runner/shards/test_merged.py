@@ -51,18 +51,18 @@ def test_failures_are_asked_again_in_a_second_round_as_in_one_run(sharded, llm, 
     seed=st.integers(0, 10**6),
     rate=st.sampled_from([0.0, 0.05, 0.1]),
     broken=st.integers(0, 3),
-    confirm=st.sampled_from(["off", "grader"]),
+    reask=st.sampled_from(["off", "grader"]),
     repeat=st.integers(1, 2),
     rule=st.sampled_from([None, 0.8, 1.0]),
 )
-def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed, rate, broken, confirm, repeat, rule):
+def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed, rate, broken, reask, repeat, rule):
     with serve() as llm, pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("shards")
         patch.chdir(folder)
         llm.reply = flipping(rate, seed, broken=range(broken))
         gate = {} if rule is None else {"gate": {"noise": 0.2, "rules": [{"name": "r", "min-pass-rate": rule}]}}
         config = suite(llm.spec(), cases, **gate)
-        run = Sharded(folder, config, of, ("--confirm", confirm, "--repeat", str(repeat), "-j", "4"))
+        run = Sharded(folder, config, of, ("--reask", reask, "--repeat", str(repeat), "-j", "4"))
         equal(run, rounds=True)
 
 
@@ -135,7 +135,7 @@ def test_further_rounds_ask_what_a_grader_noisier_than_it_should_be_leaves_open(
 def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     llm.reply = scripted({1: "FF"})
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
-    run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--confirm", "off")
+    run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--reask", "off")
     monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
     run.ask()
     code, whole = run.one()
@@ -150,7 +150,7 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
 
 def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
-    equal(sharded(compared(llm), "--confirm", "off", of=2))
+    equal(sharded(compared(llm), "--reask", "off", of=2))
 
 
 def test_a_conversation_is_had_in_one_shard(sharded, llm):
@@ -164,7 +164,7 @@ def test_a_conversation_is_had_in_one_shard(sharded, llm):
             for number in range(6)
         ],
     }  # fmt: skip
-    equal(sharded(talk, "--confirm", "off", of=4))
+    equal(sharded(talk, "--reask", "off", of=4))
 
 
 def test_a_grader_in_a_further_round_sees_the_same_conversation(sharded, llm):

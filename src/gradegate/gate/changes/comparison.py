@@ -151,10 +151,8 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     compared = any(policy.compare for policy in old.policies) and not all(
         policy.compare for policy in new.policies
     )
-    confirm = f"failures are re-asked in a milder way: `gate.confirm` {before.confirm} became {now.confirm}"
-    noise = (
-        f"more flips of the grader are allowed: `gate.noise` {before.noise:g} became {now.noise:g}"
-    )
+    reask = f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
+    noise = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
     sentinels = now.sentinels and before.sentinels and before.sentinels != now.sentinels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
@@ -163,7 +161,7 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
             WEAKER,
             "answers are no longer compared with those of the base (`gate.compare`)",
         ),
-        (milder(before.confirm, now.confirm), WEAKER, confirm),
+        (milder(before.reask, now.reask), WEAKER, reask),
         (now.noise > before.noise, WEAKER, noise),
         (
             before.sentinels and not now.sentinels,

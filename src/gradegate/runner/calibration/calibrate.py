@@ -130,7 +130,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     if calibration.noise is not None:
         minority, votes = calibration.overall.flips
         why = f"{minority:,} of {votes:,} votes went against the majority, so at most {percent(calibration.noise_bound)} do (95 %)"
-        yield f"{why}. Copy into the config:\n\ngate:\n  noise: {figure(calibration.noise, 2)}\n"
+        yield f"{why}. Copy into the config:\n\ngate:\n  reask: {{ask: grader, noise: {figure(calibration.noise, 2)}}}\n"
     share = calibration.overall.agreement
     if share.count:
         yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"

@@ -197,12 +197,14 @@ def merged(prepared: Prepared, settings: Settings) -> Merged:
     collected = collect(settings.cwd / settings.merge, plan, header(settings, plan))
     book = collected.book
     rounds, said = Rounds(plan, collected.take), frozenset(book.again)
-    gathered = Gathered.of(plan, Askable(plan), settings.reask, rounds.answers(), rounds, book.play)
-    confirming = gathered.confirming
-    confirming.run(
+    gathered = Gathered.of(
+        plan, Askable(plan), settings.grader_retries, rounds.answers(), rounds, book.play
+    )
+    scheduler = gathered.scheduler
+    scheduler.run(
         Portions(prepared.client.budget, lambda *_: None), lambda: NOT_ASKED if book.is_open else ""
     )
-    account = _account(collected, limits, {*confirming.places})
+    account = _account(collected, limits, {*scheduler.places})
     used_up = _used_up(limits if book.is_open else NO_LIMITS, account)
     opened: dict[Place, list[int]] = {}
     for place, position in (
@@ -260,7 +262,7 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
     """
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
-    places = gathered.confirming.places
+    places = gathered.scheduler.places
     # So many failures, in whole waves, that noise alone makes more of them in one run of a thousand.
     most = bisect_left(
         range(askable.grades),
@@ -268,7 +270,7 @@ def _wanted(gathered: Gathered, collected: Collected) -> set[tuple[Place, int]]:
         key=lambda number: tail(number + 1, askable.grades, noise) < _SURE,
     )
     spare = max(-(-most // LEAST) * LEAST, MOST_TO_END)
-    wanted = {(places[number], it) for number, it in gathered.confirming.round(spare)}
+    wanted = {(places[number], it) for number, it in gathered.scheduler.round(spare)}
     cases = {
         index for (index, _), _ in wanted if jobs[index].needs
     }  # whose other runs nobody waits for either

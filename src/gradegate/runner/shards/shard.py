@@ -130,9 +130,9 @@ def _first_round(session: Session, progress: Progress) -> _Found:
     )
     mine = [index for index, owner in owners(jobs, of).items() if owner == number]
     with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
-        asked, account = Run(prepared.plan, prepared.client, session.settings.reask, watch).first(
-            mine, sentinels=number == 1
-        )
+        asked, account = Run(
+            prepared.plan, prepared.client, session.settings.grader_retries, watch
+        ).first(mine, sentinels=number == 1)
     rows = (
         AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items()
     )
@@ -162,9 +162,11 @@ def _further_round(session: Session, rows: Sequence[AnswerRow]) -> _Found:
                 book.asked[place].job or plan.jobs[row.place], book.asked[place].row
             ).issuperset(row.open):
                 raise Damaged(f"answer {row.place} has no such open grade")
-    gathered, account = Run(plan, prepared.client, session.settings.reask).again(book.asked, mine)
+    gathered, account = Run(plan, prepared.client, session.settings.grader_retries).again(
+        book.asked, mine
+    )
     return (
-        (AsksRow.line_of(it, prepared.hide) for it in gathered.confirming.said),
+        (AsksRow.line_of(it, prepared.hide) for it in gathered.scheduler.said),
         account,
         len(mine),
         sum(map(len, mine.values())),
