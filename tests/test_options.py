@@ -26,7 +26,6 @@ WRITTEN = [
     ("ready", "http://127.0.0.1:1 2", ("http://127.0.0.1:1 2",)),
     ("shard", "3/8", (3, 8)),
     ("runs", "2/3", (2, 3)),
-    ("sentinels", "labels.jsonl", "labels.jsonl"),
     ("allowed-env", "A B", frozenset({"A", "B"})),
     ("exec-env", "A,B", frozenset({"A", "B"})),
 ]

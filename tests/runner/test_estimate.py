@@ -119,7 +119,7 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
         ({"fewest": (5, 4)}, 1, "grader: 4 calls"),
         ({"fewest": (6, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
-        ({"sentinels": 1}, 2, "sentinels: 1 call of graders, where a rule is missed or a history is written"),
+        ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
         ({"most_usd": 1.5}, 3, "cost: about 1.5 USD"),
         ({"most_usd": 1.6}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),

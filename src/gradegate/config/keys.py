@@ -184,8 +184,8 @@ class ReaskKeys(_Keys):
     noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
 
 
-class SentinelKeys(_Keys):
-    """``sentinels``: a file of labelled outputs."""
+class LabelsKeys(_Keys):
+    """``labels``: a file of labelled outputs."""
 
     file: str
     agreement: Share | None = None
@@ -198,7 +198,7 @@ class GateKeys(_Keys):
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = "report"
-    sentinels: str | SentinelKeys | None = None
+    labels: str | LabelsKeys | None = None
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
     runs: RunsKeys | None = None
@@ -286,7 +286,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     RuleKeys: ("rule", "into a rule of the `gate` block"),
     SelectKeys: ("select", ""),
     IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
-    SentinelKeys: ("sentinels", ""),
+    LabelsKeys: ("labels", ""),
     ReaskKeys: ("reask", ""),
     BudgetKeys: ("budget", "into `budget` of the `gate` block"),
     RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),

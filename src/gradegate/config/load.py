@@ -13,7 +13,7 @@ from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import environment
 from gradegate.config.dialect import DIALECTS, Source
-from gradegate.core.policy import Runs, SentinelFile
+from gradegate.core.policy import Runs
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -98,10 +98,6 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
                 else None
             )
             suite = replace(suite, policy=suite.policy.held(settings.reask, runs))
-            if settings.sentinels:
-                labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
-                given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))
-                suite = replace(suite, policy=replace(suite.policy, sentinels=given))
             return Located(
                 suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest()
             )

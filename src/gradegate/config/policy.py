@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import DerivedKeys, GateKeys, ReaskKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import DerivedKeys, GateKeys, LabelsKeys, ReaskKeys, RuleKeys
 from gradegate.config.reader import Desk
-from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
@@ -38,18 +38,18 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         compare=gate.compare or "",
         runs=desk.runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
-        sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
+        labels=_labels(gate.labels, desk) if gate.labels is not None else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
-def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
-    keys = SentinelKeys(file=written) if isinstance(written, str) else written
-    source, origin = desk.source, desk.line("gate", "sentinels")
+def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
+    keys = LabelsKeys(file=written) if isinstance(written, str) else written
+    source, origin = desk.source, desk.line("gate", "labels")
     try:
-        return SentinelFile(
+        return LabelsFile(
             keys.file,
             source.workspace.read(keys.file, source.path.parent, origin),
             keys.agreement,

@@ -208,7 +208,7 @@ def _share(value: Any) -> str:
 def is_branch(step: Any) -> bool:
     """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
     return isinstance(step, str) and (
-        step in ("str", "IgnoreKeys", "ReaskKeys", "SentinelKeys") or "[" in step
+        step in ("str", "IgnoreKeys", "ReaskKeys", "LabelsKeys") or "[" in step
     )
 
 

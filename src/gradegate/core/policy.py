@@ -139,7 +139,7 @@ class Limits(Readable, frozen=True):
 NO_LIMITS = Limits()
 
 
-class SentinelFile(Likened, frozen=True, eq=False):
+class LabelsFile(Likened, frozen=True, eq=False):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
     beside = ("origin",)
@@ -168,7 +168,7 @@ class Policy(Struct, frozen=True):
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
-    sentinels: SentinelFile | None = None
+    labels: LabelsFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 

@@ -174,9 +174,9 @@ class Settings:
         help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")
-    sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
-        help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
-             "writes this file")
+    write_labels: str = option("", "--write-labels FILE", PATH, commands=("calibrate",),
+        help="writes the labelled outputs and the measured agreement to this file, for `labels` of the gate",
+        no_input=_ONE_STEP.format("calibrate"))
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
              "prompts of the base checkout)")

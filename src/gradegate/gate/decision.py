@@ -222,7 +222,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
             ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run.baseline, answers)
 
-            yield replace(ruled(result(suite_rows), suite_rows, run.sentinels, result), **power)
+            yield replace(ruled(result(suite_rows), suite_rows, run.labels, result), **power)
 
 
 def _guard(changes: GateChanges) -> RuleResult:

@@ -118,12 +118,12 @@ def publish(
     values = dict(
         zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True)
     )
-    history, sentinels = decision.run.history, decision.run.sentinels
+    history, labels = decision.run.history, decision.run.labels
     values |= {
         "overturned": str(reask.overturned if reask else 0),
         "flaky": "" if history is None else str(history.flaky),
     }
-    values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}
+    values |= {"moved": str(labels is not None and labels.moved).lower(), "comment-url": url}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)

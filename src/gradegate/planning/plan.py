@@ -88,7 +88,7 @@ class Other(Struct, frozen=True):
     commit: str = ""
 
 
-class Sentinels(Struct, frozen=True):
+class LabelledJobs(Struct, frozen=True):
     """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
 
     jobs: tuple[tuple[Job, bool], ...]
@@ -115,7 +115,7 @@ class Plan(Struct, frozen=True):
     folder: str = ""
     only: str = ""  # what is asked of it, where that is a part
     baseline: Baseline | None = None  # the recorded run that this one is compared with
-    sentinels: Sentinels | None = None
+    labels: LabelledJobs | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     base: Other | None = None  # the other side, where its jobs are among these
     history: History | None = (

@@ -48,7 +48,7 @@ class RunResult(Struct, frozen=True):
     baseline: account.BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[account.DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
-    sentinels: account.SentinelReport | None = None  # None where none were asked
+    labels: account.LabelsReport | None = None  # None where none were asked
     powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
 
     @property

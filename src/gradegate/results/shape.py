@@ -344,7 +344,7 @@ class Head(Part):
     history: Annotated[HistoryReport | None, At("run.history")] = key(
         "null where the run had none.", None
     )
-    sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(
+    sentinels: Annotated[account.LabelsReport | None, At("run.labels")] = key(
         "What graders say of labelled outputs; null where none were asked.", None
     )
     derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key(

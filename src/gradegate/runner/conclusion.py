@@ -14,7 +14,7 @@ from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
 from gradegate.gate.case_runs import stated
 from gradegate.gate.grader_drift import remarks, report
 from gradegate.planning.plan import Plan
-from gradegate.results.accounts import Made, SentinelAsk
+from gradegate.results.accounts import LabelAsk, Made
 from gradegate.results.baseline import together
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
@@ -37,7 +37,7 @@ class Account(Readable, frozen=True):
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache
-    sentinels: tuple[SentinelAsk, ...] = ()
+    labels: tuple[LabelAsk, ...] = ()
 
 
 class Gathered(Struct, frozen=True):
@@ -99,7 +99,7 @@ class Gathered(Struct, frozen=True):
             *self.scheduler.doubts(),
             *(f"the cache: {problem}" for problem in account.problems),
         )
-        sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
+        labels = report(account.labels, plan.labels.agreement) if plan.labels else None
         of = (
             plan.commit,
             account.started,
@@ -115,7 +115,7 @@ class Gathered(Struct, frozen=True):
             target_usage=target,
             grader_usage=graders,
             interrupted=account.stopped,
-            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(sentinels)))),
+            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(labels)))),
             seconds=account.seconds,
             models=plan.models,
             keys=plan.keys,
@@ -128,7 +128,7 @@ class Gathered(Struct, frozen=True):
             derived=tuple(derived(plan.derived, rows)),
             history=self.histories.report(rows),
             powers=plan.powers,
-            sentinels=sentinels,
+            labels=labels,
         )
 
 

@@ -13,7 +13,7 @@ from gradegate.gate.decision import decide
 from gradegate.http.client import Client
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.cache.call import at
-from gradegate.results.accounts import SentinelAsk
+from gradegate.results.accounts import LabelAsk
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
@@ -60,7 +60,7 @@ class Run:
             NO_USAGE,
             NO_USAGE,
         )  # what target and graders took and no row has
-        self._sentinels: list[SentinelAsk] = []
+        self._labels: list[LabelAsk] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         groups: dict[tuple[str, int, int], list[Place]] = {}
@@ -80,31 +80,29 @@ class Run:
             self._gathered.scheduler.run(self._portions, self._no_more)
             rules = (
                 decide(self._gathered.result("", self._account()), self._plan.policies).rules
-                if self._plan.sentinels
+                if self._plan.labels
                 else ()
             )
             missed = any(
                 result.rule.blocking and result.outcome is Outcome.FAIL for result in rules
             )
-            if self._plan.sentinels and (self._plan.sentinels.always or missed):
-                self._ask_sentinels()
+            if self._plan.labels and (self._plan.labels.always or missed):
+                self._grade_labels()
 
         self._until_stopped(ask)
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
-    def first(
-        self, only: Collection[int], sentinels: bool
-    ) -> tuple[Mapping[Place, Asked], Account]:
-        """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``sentinels`` these are asked, too.
+    def first(self, only: Collection[int], labels: bool) -> tuple[Mapping[Place, Asked], Account]:
+        """The answers to the jobs of these indexes, with comparisons; no failure is asked again. With ``labels`` the labelled outputs are graded, too.
 
         Jobs of one conversation, and those that are compared with one another, are all among them or none.
         """
 
         def ask() -> None:
             self._take(self._rounds.rest(self._rounds.answers(only), self._askable))
-            if sentinels:
-                self._ask_sentinels()
+            if labels:
+                self._grade_labels()
 
         self._until_stopped(ask)
         self._leave_uncompared()
@@ -129,15 +127,15 @@ class Run:
         )
         return gathered, self._account()
 
-    def _ask_sentinels(self) -> None:
+    def _grade_labels(self) -> None:
         """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
-        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
-        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
-        asks: list[SentinelAsk] = []
+        jobs = self._plan.labels.jobs if self._plan.labels else ()
+        self._labels = [LabelAsk("", label, None, undone=True) for _, label in jobs]
+        asks: list[LabelAsk] = []
         usages: list[Usage] = []
 
-        def ask(sentinel: tuple[Job, bool]) -> None:
-            job, label = sentinel
+        def ask(labelled: tuple[Job, bool]) -> None:
+            job, label = labelled
             answer = guarded(
                 lambda: converse.transcript(job, converse.Memory()), lambda error: error
             )
@@ -149,7 +147,7 @@ class Run:
             outcome = grades[0].outcome if grades else Outcome.ERROR
             model = next((grade.model for grade in grades if grade.model), "")
             asks.append(
-                SentinelAsk(
+                LabelAsk(
                     model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS
                 )
             )
@@ -157,7 +155,7 @@ class Run:
 
         self._in_threads(ask, jobs)
         self._lost = self._lost[0], self._lost[1] + sum(usages, NO_USAGE)
-        self._sentinels = self._sentinels if self._no_more() else asks
+        self._labels = self._labels if self._no_more() else asks
 
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
@@ -217,7 +215,7 @@ class Run:
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
-            sentinels=tuple(sorted(self._sentinels, key=lambda it: it.model)),
+            labels=tuple(sorted(self._labels, key=lambda it: it.model)),
         )
 
     def _no_more(self) -> str:

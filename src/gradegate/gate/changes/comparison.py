@@ -153,7 +153,7 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     )
     reask = f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
     noise = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
-    sentinels = now.sentinels and before.sentinels and before.sentinels != now.sentinels
+    labels = now.labels and before.labels and before.labels != now.labels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
         (
@@ -164,11 +164,11 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         (milder(before.reask, now.reask), WEAKER, reask),
         (now.noise > before.noise, WEAKER, noise),
         (
-            before.sentinels and not now.sentinels,
+            before.labels and not now.labels,
             WEAKER,
-            "a grader that moves is no longer noticed: `gate.sentinels` is gone",
+            "a grader that moves is no longer noticed: `gate.labels` is gone",
         ),
-        (sentinels, CHANGED, "`gate.sentinels` or its file changed"),
+        (labels, CHANGED, "`gate.labels` or its file changed"),
         (
             blocks(old.policies) and not blocks(new.policies),
             WEAKER,

@@ -342,5 +342,5 @@ def _account(collected: Collected, limits: Limits, made: set[Place]) -> Account:
         if caches
         else None,
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
-        sentinels=tuple(ask for it in accounts for ask in it.sentinels),
+        labels=tuple(ask for it in accounts for ask in it.labels),
     )

@@ -132,7 +132,7 @@ def _first_round(session: Session, progress: Progress) -> _Found:
     with progress(sum(jobs[index].repeats for index in mine), ()) as watch:
         asked, account = Run(
             prepared.plan, prepared.client, session.settings.grader_retries, watch
-        ).first(mine, sentinels=number == 1)
+        ).first(mine, labels=number == 1)
     rows = (
         AnswerRow.line_of(place, it, jobs[place[0]], prepared.hide) for place, it in asked.items()
     )
