@@ -108,7 +108,7 @@ def examples(tree: Path) -> Iterator[Scene]:
     yield Scene(
         "example-base",
         start,
-        [base, [*base, "--changes", "block"], [*base, "--compare", "base"]],
+        [base, [*base, "--weakening", "block"], [*base, "--compare", "base"]],
         {"promptfooconfig.yaml": weaker},
     )
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]

@@ -233,7 +233,7 @@ def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):
         {**CONFIG, "gate": {"errors": {"ignore-up-to": 0.5}}},
         {**CONFIG, "gate": {"reask": "off"}},
         {**CONFIG, "gate": {"reask": {"noise": 0.2}}},
-        {**CONFIG, "gate": {"changes": "block"}},
+        {**CONFIG, "gate": {"weakening": "block"}},
         {**CONFIG, "derivedMetrics": [{"name": "half", "value": "m / 2"}]},
     ],
 )

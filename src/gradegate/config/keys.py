@@ -197,7 +197,7 @@ class GateKeys(_Keys):
     reask: ReaskMode | ReaskKeys = "grader"
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
-    changes: Literal["report", "block"] = "report"
+    weakening: Literal["report", "block"] = "report"
     labels: str | LabelsKeys | None = None
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None

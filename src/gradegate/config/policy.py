@@ -32,7 +32,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     written = Policy(
         rules,
-        changes=gate.changes,
+        weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
         compare=gate.compare or "",

@@ -162,7 +162,7 @@ class Policy(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
-    changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
+    weakening: str = "report"  # or "block": what happens when a pull request weakens this gate
     budget: Limits = NO_LIMITS
     reask: str = (
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"

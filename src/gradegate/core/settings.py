@@ -180,9 +180,9 @@ class Settings:
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
              "prompts of the base checkout)")
-    changes: str = option("report", "--changes MODE", choice("report", "block"),
-        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
-             "can make this stricter, but not milder")
+    weakening: str = option("report", "--weakening MODE", choice("report", "block"),
+        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.weakening` of the pull "
+             "request or of the base can make this stricter, but not milder")
     cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
@@ -278,7 +278,7 @@ class ActionSettings:
              "(3) or `neutral` (0); the outcome is `not-run` in both cases")
     approve_label: str = option("", "approve-label", TEXT, no_flag=_EVENT,
         help="label with which a person other than the author approves a weaker gate; it counts only if it was set after "
-             "the last push. Without it, nobody can approve")
+             "the last push. It implies `weakening: block`. Without it, nobody can approve")
     token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
         help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
     comment: str = option("always", "comment", choice("always", "changes", "failures", "off"), no_flag=_POSTS,

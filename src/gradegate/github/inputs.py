@@ -78,7 +78,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
     if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
         for name, given in (
-            ("changes", settings.run.changes == "block"),
+            ("weakening", settings.run.weakening == "block"),
             ("approve-label", settings.approve_label),
         ):
             what = f"the input `{name}` needs `base`, which is empty"
@@ -93,6 +93,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         mistakes.append(
             Mistake("the input `paths` has no effect without `only-changed`", None, cure)
         )
+    if settings.approve_label:  # what nobody has to approve needs no label
+        settings = replace(settings, run=replace(settings.run, weakening="block"))
     return replace(settings, mistakes=tuple(mistakes))
 
 

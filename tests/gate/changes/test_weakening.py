@@ -396,9 +396,9 @@ def test_of_two_rules_of_one_name_the_strictest_stands_for_the_strictest():
         ({"reask": "grader"}, {"reask": "grader"}, []),
         ({"reask": "grader"}, {"reask": "off"}, []),
         ({"reask": "grader"}, {"reask": "answers"}, ["weaker: failures are re-asked in a milder way: `gate.reask` grader became answers"]),
-        ({"changes": "block"}, {"changes": "block"}, []),
-        ({"changes": "report"}, {"changes": "block"}, []),
-        ({"changes": "block"}, {"changes": "report"}, ["weaker: a weaker gate no longer blocks (`gate.changes`)"]),
+        ({"weakening": "block"}, {"weakening": "block"}, []),
+        ({"weakening": "report"}, {"weakening": "block"}, []),
+        ({"weakening": "block"}, {"weakening": "report"}, ["weaker: a weaker gate no longer blocks (`gate.weakening`)"]),
         ({"budget": Limits(calls=9)}, {"budget": Limits(calls=8)}, ["changed: the budget is smaller: `gate.budget.calls` 9 became 8"]),
         ({"budget": Limits(calls=9)}, {"budget": Limits(calls=9)}, []),
         (

@@ -172,7 +172,7 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         (
             blocks(old.policies) and not blocks(new.policies),
             WEAKER,
-            "a weaker gate no longer blocks (`gate.changes`)",
+            "a weaker gate no longer blocks (`gate.weakening`)",
         ),
     )
     yield from (GateChange(kind, what, file) for holds, kind, what in ways if holds)
@@ -204,7 +204,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
 
 def blocks(policies: Iterable[Policy]) -> bool:
     """Whether any policy says that findings block."""
-    return any(policy.changes == "block" for policy in policies)
+    return any(policy.weakening == "block" for policy in policies)
 
 
 def _strictness(policy: Policy) -> float:
