@@ -25,7 +25,6 @@ WRITTEN = [
     ("filter-metadata", "tags=x", (("tags", "x"),)),
     ("ready", "http://127.0.0.1:1 2", ("http://127.0.0.1:1 2",)),
     ("shard", "3/8", (3, 8)),
-    ("runs", "2/3", (2, 3)),
     ("allowed-env", "A B", frozenset({"A", "B"})),
     ("exec-env", "A,B", frozenset({"A", "B"})),
 ]

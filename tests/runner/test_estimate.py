@@ -141,10 +141,10 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     "repeat, said",
     [
         (1, None),
-        (2, "With `runs: {of: 2, pass: 2}`, 5.9% are"),
-        (3, "With `runs: {of: 3, pass: 2}`, 0.26% are"),
-        (4, "With `runs: {of: 4, pass: 3}`, 0.52% are"),
-        (20, "With `runs: {of: 20, pass: 11}`, less than 0.01% are"),
+        (2, "With `runs: 2/2`, 5.9% are"),
+        (3, "With `runs: 2/3`, 0.26% are"),
+        (4, "With `runs: 3/4`, 0.52% are"),
+        (20, "With `runs: 11/20`, less than 0.01% are"),
         (21, None),
     ],
 )

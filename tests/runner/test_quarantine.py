@@ -11,7 +11,7 @@ from support.flips import scripted, suite
 
 def quarantined(llm, cases=3):
     config = suite(llm.spec(), cases)
-    config["tests"][0]["flaky"] = {"report": True, "until": (datetime.now(UTC).date() + timedelta(30)).isoformat()}
+    config["tests"][0]["flaky"] = (datetime.now(UTC).date() + timedelta(30)).isoformat()
     return config
 
 

@@ -179,15 +179,16 @@ def as_rule(key: str, value: Any, place: str) -> str:
         return (
             f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
         )
-    rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
     if place == "gate":
-        return f"write `{rule}`"
+        return f"write `{limit}`"
     of_one = (
         ", or, where it is one of a test or an assertion, write it there"
         if key == "threshold"
         else ""
     )
-    return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
+    return (
+        f"write `gate: {{{limit}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
+    )
 
 
 def _share(value: Any) -> str:

@@ -150,9 +150,6 @@ class Settings:
         help="runs only providers with an id or label that matches this pattern")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
         help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
-    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
-        help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
-        otherwise="`gate.runs` of the config, else each answer counts")
     reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
         help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
              "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.options import RUNS, SWITCH, Option
+from gradegate.core.options import MOST_RUNS, SWITCH, Option, part
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
@@ -228,13 +228,13 @@ def _words(entry: Mapping[str, str]) -> str:
 
 
 class Moved(Struct):
-    """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
+    """Changes of the inputs of a step, of its ``env`` and of its config; ``left`` is what is to be known or done of an input."""
 
     drop: set[str] = set()
     put: dict[str, Any] = {}
     rename: dict[str, str] = {}
     env: dict[str, str] = {}
-    share: float = 1.0  # of the cases that have to pass
+    gate: tuple[str, float | str] | None = None  # a key of the gate, with its value
     left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
@@ -245,7 +245,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
         for key, value in given.items()
     }
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
-    found, least = Moved(), RUNS.read(runs)
+    found, least = Moved(), part(runs, MOST_RUNS)
     for key in given:
         entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
         do, new = entry.get("do"), entry.get("as", "")
@@ -258,12 +258,13 @@ def moved(given: Mapping[str, Any]) -> Moved:
         elif do == "write" and text in ("true", "false"):
             found.put |= dict([new.split(": ")]) if text == "true" else {}
         elif do == "runs" and least:
-            found.put["runs"] = runs
+            found.gate = ("runs", runs)
             found.drop |= {it for it in given if it.lower() == "repeat"}
         elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
             if least is None:
-                found.share = float(text) / 100
-                if 0 < found.share < 0.01:
+                share = float(text) / 100
+                found.gate = ("min-pass-rate", share) if share < 1 else None
+                if 0 < share < 0.01:
                     found.left.append(
                         (
                             key,

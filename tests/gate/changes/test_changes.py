@@ -228,7 +228,7 @@ def test_the_policy_of_a_base_that_cannot_be_planned_still_blocks():
 def test_either_side_and_the_run_can_say_that_changes_block(side):
     strict = {**ONE, "gate": {"weakening": "block"}}
     base, head = (strict if side == name else ONE for name in ("base", "head"))
-    changes = compared({CONFIG: base}, {CONFIG: head}, changes="block" if side == "run" else "report")
+    changes = compared({CONFIG: base}, {CONFIG: head}, weakening="block" if side == "run" else "report")
     assert changes.block
     expected = ["weaker: a weaker gate no longer blocks (`gate.weakening`)"] if side == "base" else []
     assert [said(change) for change in changes.found] == expected

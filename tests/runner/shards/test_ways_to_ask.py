@@ -132,7 +132,7 @@ TAKEN = ("summary", "budget", "notes")  # shards make the runs at once that one 
 
 
 def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
-    run = sharded(suite_of_runs(llm, len(RUNS), runs={"of": 3, "pass": 2}), "-j", "1", of=2)
+    run = sharded(suite_of_runs(llm, len(RUNS), runs="2/3"), "-j", "1", of=2)
     llm.reply = scripted_runs(RUNS)
     code, whole = run.one()
     llm.reply = scripted_runs(RUNS)
