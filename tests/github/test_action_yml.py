@@ -59,7 +59,7 @@ def test_the_defaults_mean_what_the_code_means() -> None:
     assert given.token == "ghs_x"
     assert (given.comment, given.summary, given.annotations) == (bare.comment, bare.summary, bare.annotations)
     assert (given.comment_key, given.run.configs, given.run.graders) == ("", (), {})
-    assert (given.run.reask, given.run.max_concurrency, given.run.repeat) == (1, None, None)
+    assert (given.run.max_concurrency, given.run.repeat) == (None, None)
     assert given.run.outputs == ("gradegate-results.json", "gradegate-junit.xml")
 
 

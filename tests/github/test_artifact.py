@@ -109,7 +109,7 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
 
     llm.reply, good = (lambda path, body: (500, "down")), llm.reply
-    assert repository.push(4, timeout="1", retries="0").outputs.get("artifact") is None  # an inconclusive run is nothing to compare with
+    assert repository.push(4, timeout="1").outputs.get("artifact") is None  # an inconclusive run is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
     repository.failing.clear()

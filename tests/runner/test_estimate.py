@@ -23,7 +23,7 @@ def said(llm, gate, written, *arguments: str) -> list[str]:
 def test_validate_warns_first_says_the_same_and_sums_up_last(llm, gate, capsys):
     written = config(llm, 5)
     written["tests"].append({"vars": {"text": "unchecked"}})
-    estimated = said(llm, gate, written, "--repeat", "2", "--confirm", "grader")
+    estimated = said(llm, gate, written, "--repeat", "2", "--reask", "grader")
     assert cli.main(["validate", "--repeat", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     warned = [number for number, line in enumerate(lines) if "warning: " in line]
@@ -77,14 +77,14 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
     written["prompts"] = ["You help."]
     lines = said(llm, gate, written)
-    gate(written, "--reask", "0")
+    gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
     assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
 
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
-    def most(confirm: str) -> float:
-        line = said(llm, gate, config(llm, 10), "--confirm", confirm)[3]
+    def most(reask: str) -> float:
+        line = said(llm, gate, config(llm, 10), "--reask", reask)[3]
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")
@@ -119,7 +119,7 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
         ({"fewest": (5, 4)}, 1, "grader: 4 calls"),
         ({"fewest": (6, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
-        ({"sentinels": 1}, 2, "sentinels: 1 call of graders, where a rule is missed or a history is written"),
+        ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
         ({"most_usd": 1.5}, 3, "cost: about 1.5 USD"),
         ({"most_usd": 1.6}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),
@@ -141,10 +141,10 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     "repeat, said",
     [
         (1, None),
-        (2, "With `runs: {of: 2, pass: 2}`, 5.9% are"),
-        (3, "With `runs: {of: 3, pass: 2}`, 0.26% are"),
-        (4, "With `runs: {of: 4, pass: 3}`, 0.52% are"),
-        (20, "With `runs: {of: 20, pass: 11}`, less than 0.01% are"),
+        (2, "With `runs: 2/2`, 5.9% are"),
+        (3, "With `runs: 2/3`, 0.26% are"),
+        (4, "With `runs: 3/4`, 0.52% are"),
+        (20, "With `runs: 11/20`, less than 0.01% are"),
         (21, None),
     ],
 )

@@ -73,7 +73,6 @@ def step(tmp_path: Path, launcher: Launcher, github: FakeGitHub, llm: FakeLlm, p
         "openai_base_url": llm.base,
         "github_token": "ghs_actions",
         "comment": "always",
-        "reask": "1",
         "summary": "true",
         "annotations": "true",
     }

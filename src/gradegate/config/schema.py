@@ -163,7 +163,7 @@ def _finish(name: str, schema: Schema) -> None:
         )
         limit: Schema = {"anyOf": [number, {"type": "string", "pattern": _NUMERIC}]}
         value = limit if key == "threshold" else _or_nothing(_relaxed(written))
-        if key == "confirm":
+        if key in ("reask", "ask"):
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
         sentence = _sentences().get(name, {}).get(key)
         properties[key] = {**value, "description": sentence} if sentence else value

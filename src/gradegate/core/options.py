@@ -100,8 +100,6 @@ SHARD = Kind(
     partial(part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
 )
-_OF = f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}"
-RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map(str, value))])
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, Self
 
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
-from gradegate.errors import Mistake, Origin
+from gradegate.errors import Origin
 from gradegate.structs import Likened, Readable, Struct, replace
 
 NOISE = 0.1  # where the gate does not say
@@ -22,29 +22,21 @@ LIMITS = (
 
 
 class Runs(Likened, frozen=True, eq=False):
-    """How many runs of a case must pass: ``passes`` of ``of``, which is 0 where ``repeat`` alone says how many there are."""
+    """How many runs of a case must pass: ``passes`` of ``of``."""
 
     beside = ("origin",)
     of: int
     passes: int
     origin: Origin = NOWHERE
 
-    def unmeetable(self) -> list[Mistake]:
-        """A mistake where more must pass than there are."""
-        what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
-        return (
-            [Mistake(what, self.origin, "let at most as many pass as there are runs")]
-            if 0 < self.of < self.passes
-            else []
-        )
-
-    def under(self, gate: Self | None) -> Self:
-        """The same, with the ``of`` of the gate where it has none."""
-        return replace(self, of=self.of or (gate.of if gate else 0))
-
     def milder(self, other: Self) -> bool:
         """Whether fewer runs must pass than by another one, or a smaller share of them."""
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
+
+
+def runs_of(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
+    """The runs that ``2/3`` asks for: 2 of 3 must pass."""
+    return Runs(of=written[1], passes=written[0], origin=origin) if written else None
 
 
 class CaseRuns(NamedTuple):
@@ -139,7 +131,7 @@ class Limits(Readable, frozen=True):
 NO_LIMITS = Limits()
 
 
-class SentinelFile(Likened, frozen=True, eq=False):
+class LabelsFile(Likened, frozen=True, eq=False):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
     beside = ("origin",)
@@ -162,24 +154,20 @@ class Policy(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
-    changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
+    weakening: str = "report"  # or "block": what happens when a pull request weakens this gate
     budget: Limits = NO_LIMITS
-    confirm: str = (
+    reask: str = (
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
-    sentinels: SentinelFile | None = None
+    labels: LabelsFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 
-    def held(self, confirm: str, runs: Runs | None) -> Self:
-        """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
-        given = runs or self.runs
-        rules = (
-            replace(rule, runs=rule.runs.under(given) if rule.runs else given)
-            for rule in self.rules
-        )
-        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
+    def held(self, reask: str) -> Self:
+        """The policy with what the command line says, and the runs of the gate in each rule that has none."""
+        rules = (replace(rule, runs=rule.runs or self.runs) for rule in self.rules)
+        return replace(self, reask=reask or self.reask, rules=tuple(rules))
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:

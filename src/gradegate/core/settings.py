@@ -150,21 +150,19 @@ class Settings:
         help="runs only providers with an id or label that matches this pattern")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
         help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
-    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
-        help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
-        otherwise="`gate.runs` of the config, else each answer counts")
-    confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
-        help="how a failure is confirmed before it counts: `grader` grades the same answer again, `answers` asks the target "
-             "for a new answer, `off` counts the first failure", otherwise="`gate.confirm` of the config, else grader")
-    reask: int = option(1, "--reask N", whole(0), commands=ASKING, told=True,
-        help="how often a grader is re-asked when its reply contains no verdict")
+    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
+        help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
+             "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
+        no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is re-asked once")
+    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True,
+        help="how often a grader is asked again when its reply contains no verdict",
+        no_input="remove it: a grader without a verdict is asked once more")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
         help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
     max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
         help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
         help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
-    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING, help="how often a failed call is retried")
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
@@ -173,15 +171,15 @@ class Settings:
         help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")
-    sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
-        help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
-             "writes this file")
+    write_labels: str = option("", "--write-labels FILE", PATH, commands=("calibrate",),
+        help="writes the labelled outputs and the measured agreement to this file, for `labels` of the gate",
+        no_input=_ONE_STEP.format("calibrate"))
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
              "prompts of the base checkout)")
-    changes: str = option("report", "--changes MODE", choice("report", "block"),
-        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
-             "can make this stricter, but not milder")
+    weakening: str = option("report", "--weakening MODE", choice("report", "block"),
+        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.weakening` of the pull "
+             "request or of the base can make this stricter, but not milder")
     cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
@@ -272,7 +270,7 @@ class ActionSettings:
              "(3) or `neutral` (0); the outcome is `not-run` in both cases")
     approve_label: str = option("", "approve-label", TEXT, no_flag=_EVENT,
         help="label with which a person other than the author approves a weaker gate; it counts only if it was set after "
-             "the last push. Without it, nobody can approve")
+             "the last push. It implies `weakening: block`. Without it, nobody can approve")
     token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
         help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
     comment: str = option("always", "comment", choice("always", "changes", "failures", "off"), no_flag=_POSTS,

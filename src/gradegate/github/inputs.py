@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.options import RUNS, SWITCH, Option
+from gradegate.core.options import MOST_RUNS, SWITCH, Option, part
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
@@ -78,7 +78,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
     if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
         for name, given in (
-            ("changes", settings.run.changes == "block"),
+            ("weakening", settings.run.weakening == "block"),
             ("approve-label", settings.approve_label),
         ):
             what = f"the input `{name}` needs `base`, which is empty"
@@ -93,6 +93,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         mistakes.append(
             Mistake("the input `paths` has no effect without `only-changed`", None, cure)
         )
+    if settings.approve_label:  # what nobody has to approve needs no label
+        settings = replace(settings, run=replace(settings.run, weakening="block"))
     return replace(settings, mistakes=tuple(mistakes))
 
 
@@ -147,8 +149,10 @@ class _Inputs:
             f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input
         }
         answers = {
-            entry.name: entry.no_input for entry in OPTIONS if entry.no_input
-        } | answers_to_promptfoo()
+            **{entry.name: entry.no_input for entry in OPTIONS if entry.no_input},
+            **answers_to_promptfoo(),
+            **table("config", "removed.yaml")["options"],
+        }
         mistakes = []
         for variable in sorted(
             it for it in self._environ if it.startswith("INPUT_") and it not in inputs
@@ -224,13 +228,13 @@ def _words(entry: Mapping[str, str]) -> str:
 
 
 class Moved(Struct):
-    """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
+    """Changes of the inputs of a step, of its ``env`` and of its config; ``left`` is what is to be known or done of an input."""
 
     drop: set[str] = set()
     put: dict[str, Any] = {}
     rename: dict[str, str] = {}
     env: dict[str, str] = {}
-    share: float = 1.0  # of the cases that have to pass
+    gate: tuple[str, float | str] | None = None  # a key of the gate, with its value
     left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
@@ -241,7 +245,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
         for key, value in given.items()
     }
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
-    found, least = Moved(), RUNS.read(runs)
+    found, least = Moved(), part(runs, MOST_RUNS)
     for key in given:
         entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
         do, new = entry.get("do"), entry.get("as", "")
@@ -254,12 +258,13 @@ def moved(given: Mapping[str, Any]) -> Moved:
         elif do == "write" and text in ("true", "false"):
             found.put |= dict([new.split(": ")]) if text == "true" else {}
         elif do == "runs" and least:
-            found.put["runs"] = runs
+            found.gate = ("runs", runs)
             found.drop |= {it for it in given if it.lower() == "repeat"}
         elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
             if least is None:
-                found.share = float(text) / 100
-                if 0 < found.share < 0.01:
+                share = float(text) / 100
+                found.gate = ("min-pass-rate", share) if share < 1 else None
+                if 0 < share < 0.01:
                     found.left.append(
                         (
                             key,

@@ -108,7 +108,7 @@ def publish(
     usage = decision.run.target_usage + decision.run.grader_usage
     cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
     numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    baseline, confirm = decision.run.baseline, decision.run.confirm
+    baseline, reask = decision.run.baseline, decision.run.reask
     new = "" if baseline is None else str(baseline.new_failures)
     # Four digits, rounded down: only a run in which everything passed reads 1.0000.
     graded = counts.passed + counts.failed
@@ -117,12 +117,12 @@ def publish(
     values = dict(
         zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True)
     )
-    history, sentinels = decision.run.history, decision.run.sentinels
+    history, labels = decision.run.history, decision.run.labels
     values |= {
-        "overturned": str(confirm.overturned if confirm else 0),
+        "overturned": str(reask.overturned if reask else 0),
         "flaky": "" if history is None else str(history.flaky),
     }
-    values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}
+    values |= {"moved": str(labels is not None and labels.moved).lower(), "comment-url": url}
     # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
     paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)

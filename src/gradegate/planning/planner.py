@@ -13,7 +13,7 @@ from gradegate.config.load import Located
 from gradegate.core.conversation import CONVERSATION, told
 from gradegate.core.numbers import many
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
-from gradegate.core.settings import CONCURRENCY, TIMEOUT, Settings
+from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.http.budget import Budget
@@ -112,10 +112,10 @@ class Planner:
             self.mistakes += models.graders(self.suite)
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
-        if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
+        if self.suite.policy.reask == "answers" and any(job.needs for job in jobs):
             self.notes.append(
                 Note(
-                    "with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"
+                    "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
                 )
             )
         self.notes += (
@@ -289,7 +289,7 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     budget = Budget(limits_of(settings, suites))
     return Client(
         timeout=timeout,
-        retries=settings.retries,
+        retries=RETRIES,
         slots=slots,
         environ=settings.environ,
         budget=budget,

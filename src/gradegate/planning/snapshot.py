@@ -54,7 +54,7 @@ class GradeTerms(Held, Likened, frozen=True, eq=False):
     blocking: bool
     most: bool = False  # its limit is one from above
     models: tuple[tuple[str, ModelTerms], ...] = ()
-    confirm: str = ""  # how its failures are asked again, where the assertion says so itself
+    reask: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = NOWHERE
@@ -241,7 +241,7 @@ class _Reader:
             blocking=asserted.blocking,
             most=bound is not None and bound.grader.scoring.most,
             models=tuple((need, self._grading(model)) for need, model in models),
-            confirm=again.mode if again.own else "",
+            reask=again.mode if again.own else "",
             mode=again.mode,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
             members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),

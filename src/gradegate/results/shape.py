@@ -335,7 +335,7 @@ class Head(Part):
     runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key(
         "null where no case has runs.", None
     )
-    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key(
+    confirm: Annotated[account.ReaskReport | None, At("run.reask")] = key(
         "What the re-asks of failures found.", None
     )
     baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key(
@@ -344,7 +344,7 @@ class Head(Part):
     history: Annotated[HistoryReport | None, At("run.history")] = key(
         "null where the run had none.", None
     )
-    sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(
+    sentinels: Annotated[account.LabelsReport | None, At("run.labels")] = key(
         "What graders say of labelled outputs; null where none were asked.", None
     )
     derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key(

@@ -393,7 +393,7 @@ def record(
             Run(
                 replace(prepared.plan, jobs=(job,), policies=(), powers=()),
                 prepared.client,
-                reask=1,
+                grader_retries=1,
             )
             .result()
             .rows
