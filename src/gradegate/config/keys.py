@@ -1,5 +1,6 @@
 """The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -128,6 +130,18 @@ class SelectKeys(_Keys):
     metric: str = ""
     provider: str = ""
     description: str = ""
+    metadata: dict[str, Text] = Field(default_factory=dict, alias="metadata.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_metadata(cls, written: Any) -> Any:
+        """``metadata.KEY`` names a key of the test's metadata."""
+        if not isinstance(written, Mapping):
+            return written
+        keys = [key for key in written if isinstance(key, str) and key.startswith("metadata.")]
+        patterns = {key.removeprefix("metadata."): written[key] for key in keys}
+        rest = {key: written[key] for key in written if key not in keys}
+        return {**rest, "metadata.": patterns} if patterns else rest
 
 
 class LimitKeys(_Keys):

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import DerivedKeys, GateKeys, LabelsKeys, LimitKeys, ReaskKeys, RuleKeys
+from gradegate.config.keys import (
+    DerivedKeys,
+    GateKeys,
+    LabelsKeys,
+    LimitKeys,
+    ReaskKeys,
+    RuleKeys,
+    SelectKeys,
+)
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select, runs_of
 from gradegate.core.suite import DerivedSpec
@@ -76,6 +84,11 @@ def _limits(gate: GateKeys) -> dict[str, Any]:
     return {name: value for name, value in written.items() if value is not None}
 
 
+def _select(keys: SelectKeys) -> Select:
+    patterns = keys.model_dump(exclude={"metadata"})
+    return Select(**patterns, metadata=tuple(sorted(keys.metadata.items())))
+
+
 def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
     origin = desk.line(*path)
     if all(getattr(keys, name.replace("-", "_")) is None for name in LIMITS):
@@ -89,7 +102,7 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
             )
     return Rule(
         keys.name,
-        Select(**keys.select.model_dump()),
+        _select(keys.select),
         suite=desk.file,
         origin=origin,
         runs=runs_of(keys.runs, desk.line(*path, "runs")),

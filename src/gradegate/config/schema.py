@@ -107,6 +107,10 @@ def _link(schema: Schema, defs: Schema) -> None:
     defs["TestKeys"]["properties"]["turns"] = {
         "anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]
     }
+    defs["SelectKeys"]["properties"].pop("metadata.")
+    defs["SelectKeys"]["patternProperties"] = {
+        r"^metadata\..": {**text, "description": _sentences()["SelectKeys"]["metadata."]}
+    }
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in policy.LIMITS]
     extra = {
         name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS

@@ -1,15 +1,16 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.structs import Likened, Readable, Struct, replace
 
+NOTHING: Mapping[str, Any] = {}
 NOISE = 0.1  # where the gate does not say
 LIMITS = (
     "min-pass-rate",
@@ -61,15 +62,35 @@ class Select(Struct, frozen=True):
     metric: str = ""
     provider: str = ""
     description: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()  # keys of the test's metadata with their patterns
 
-    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+    def takes(
+        self,
+        assertion: str,
+        metric: str,
+        provider: str,
+        description: str,
+        metadata: Mapping[str, Any] = NOTHING,
+    ) -> bool:
         """Whether a grade with these properties is selected."""
         return (  # spelled out, because a hundred rules may look at each of 100,000 grades
             (not self.assertion or fnmatchcase(assertion, self.assertion))
             and (not self.metric or fnmatchcase(metric, self.metric))
             and (not self.provider or fnmatchcase(provider, self.provider))
             and (not self.description or fnmatchcase(description, self.description))
+            and all(_has(metadata, key, pattern) for key, pattern in self.metadata)
         )
+
+
+def _has(metadata: Mapping[str, Any], key: str, pattern: str) -> bool:
+    """Whether the value of a key, or one of a list, matches the pattern."""
+    value = metadata.get(key)
+    values = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    return any(fnmatchcase(_text(it), pattern) for it in values)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Rule(Struct, frozen=True):
@@ -96,12 +117,14 @@ class Rule(Struct, frozen=True):
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
 
-    def selects(self, assertion: Held, provider: str, description: str) -> bool:
-        """Whether it looks at this assertion, for an answer by this target to the case of this name."""
+    def selects(
+        self, assertion: Held, provider: str, description: str, metadata: Mapping[str, Any]
+    ) -> bool:
+        """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):
             return False
         return self.every_case or self.select.takes(
-            assertion.type, assertion.metric, provider, description
+            assertion.type, assertion.metric, provider, description, metadata
         )
 
     @property

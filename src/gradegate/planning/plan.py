@@ -147,7 +147,10 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
     looking = [
         rule
         for rule in policy.rules
-        if any(rule.selects(it, job.target.name, job.case.description) for it in asserted)
+        if any(
+            rule.selects(it, job.target.name, job.case.description, job.case.metadata)
+            for it in asserted
+        )
     ]
     ruled = [rule.runs for rule in looking] or [policy.runs]
     chosen = [own] if own else [runs for runs in ruled if runs]
@@ -173,7 +176,7 @@ def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     return (
         it
         for it in job.assertions
-        if rule.selects(it.asserted, job.target.name, job.case.description)
+        if rule.selects(it.asserted, job.target.name, job.case.description, job.case.metadata)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
@@ -79,7 +79,7 @@ APART = (
 class AnswerTerms(Likened, frozen=True, eq=False):
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
-    beside = ("description", "name", "origin")
+    beside = ("description", "metadata", "name", "origin")
     question: CaseInput
     target: int
     prompt: int
@@ -92,6 +92,7 @@ class AnswerTerms(Likened, frozen=True, eq=False):
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
     description: str = ""
+    metadata: Mapping[str, Any] = {}
     name: str = ""  # the description, or the start of the variables
     origin: Origin = NOWHERE
 
@@ -203,6 +204,7 @@ class _Reader:
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
+            metadata=case.metadata,
             name=case.description
             or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
             origin=case.origin,

@@ -3,7 +3,7 @@
 A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
@@ -133,7 +133,7 @@ class TurnLine(Part):
     retrieval_context: Annotated[list[str | ImageLine], _DOCUMENTS]
 
 
-@keys_of(Row, later=_OF_CASES, without="needs")
+@keys_of(Row, later=_OF_CASES, without="needs test_metadata")
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 
@@ -164,12 +164,28 @@ class Summary(Counted):
     grader: Annotated[Spent, At("run.grader_usage")]
 
 
+_METADATA = "metadata."
+
+
+def _patterns(select: Select) -> Iterator[tuple[str, str]]:
+    """The patterns by their keys, as a config writes them."""
+    yield from ((name, text) for name, text in asdict(select).items() if name != "metadata")
+    yield from ((f"{_METADATA}{key}", text) for key, text in select.metadata)
+
+
+def _select(said: Mapping[str, str]) -> Select:
+    """What this version knows of patterns."""
+    known = {name: said[name] for name in names(Select) if name in said and name != "metadata"}
+    metadata = ((key, text) for key, text in said.items() if key.startswith(_METADATA))
+    return Select(
+        **known, metadata=tuple((key.removeprefix(_METADATA), text) for key, text in metadata)
+    )
+
+
 _SELECT = At(
     "rule.select",
-    lambda select: {name: encodable(text) for name, text in asdict(select).items() if text},
-    lambda said: Select(
-        **{name: said[name] for name in names(Select) if name in said}
-    ),  # what this version knows
+    lambda select: {name: encodable(text) for name, text in _patterns(select) if text},
+    _select,
 )
 
 

@@ -346,7 +346,7 @@ class Ledger:
                 Counter(
                     grade.type
                     for grade in side.grades
-                    if rule.selects(grade, target, side.description)
+                    if rule.selects(grade, target, side.description, side.metadata)
                 )
                 for side, target in sides
             )
