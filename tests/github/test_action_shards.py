@@ -14,7 +14,6 @@ from support.step import Local
 
 pytestmark = pytest.mark.slow
 WORKFLOW = Path(__file__).resolve().parents[2] / "examples" / "workflow-shards.yml"
-KEYLESS = {"openai_api_key": "", "openai_base_url": ""}
 
 
 @pytest.fixture
@@ -23,6 +22,14 @@ def action(tmp_path, llm):
         made = step(tmp_path, Local(), github, llm, pull_request())
         llm.reply = answers("D")
         yield made
+
+
+def keyless(action, **inputs):
+    """A step without keys."""
+    environ, action.environ = action.environ, {}
+    left = action.run(**inputs)
+    action.environ = environ
+    return left
 
 
 def steps_of(job):
@@ -39,19 +46,19 @@ def inputs(job, **values):
 def in_shards(action, of):
     """Both rounds as the workflow has them; gives what the merge left behind."""
     shards = [action.run(**inputs("shard", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)]
-    opened = action.run(**inputs("open", **KEYLESS))
+    opened = keyless(action, **inputs("open"))
     if opened.outputs["open"] != "0":
         shards += [action.run(**inputs("again", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)]
     assert [left.code for left in (*shards, opened)] == [0] * len(shards) + [0], [left.log for left in shards]
     assert action.github.comments == []
     assert {left.summary for left in (*shards, opened)} == {""}
-    return opened, action.run(**inputs("gate", **KEYLESS))
+    return opened, keyless(action, **inputs("gate"))
 
 
 def test_shards_say_nothing_and_the_merge_comments_once_without_a_key(action, llm):
     opened, merged = in_shards(action, 2)
     assert opened.outputs["open"] == "1"
-    assert (merged.code, merged.outputs["outcome"], merged.outputs["planned"]) == (1, "blocked", "2")
+    assert (merged.code, merged.outputs["decision"], merged.outputs["failed"]) == (1, "blocked", "1")
     (comment,) = action.github.comments
     assert "because of D" in comment["body"]
     assert "because of D" in merged.summary
@@ -60,7 +67,7 @@ def test_shards_say_nothing_and_the_merge_comments_once_without_a_key(action, ll
     assert "OPENAI_API_KEY" in results["hidden"]
     requests = len(llm.requests)
     whole = action.run()
-    assert (whole.code, whole.outputs["outcome"]) == (1, "blocked")
+    assert (whole.code, whole.outputs["decision"]) == (1, "blocked")
     assert len(llm.requests) == 2 * requests
 
 
@@ -68,14 +75,14 @@ def test_a_second_round_is_left_out_where_nothing_is_open(action, llm):
     llm.reply = answers("A")
     opened, merged = in_shards(action, 3)
     assert opened.outputs["open"] == "0"
-    assert (merged.code, merged.outputs["outcome"]) == (0, "pass")
+    assert (merged.code, merged.outputs["decision"]) == (0, "pass")
 
 
 def test_a_part_that_is_missing_is_named_on_the_pull_request(action, llm):
     llm.reply = answers("A")
     action.run(**inputs("shard", shard="1/2", parts="all-parts"))
-    merged = action.run(**inputs("gate", **KEYLESS))
-    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
+    merged = keyless(action, **inputs("gate"))
+    assert (merged.code, merged.outputs["decision"]) == (3, "inconclusive")
     assert "shard 2/2 is missing" in action.github.comments[0]["body"]
 
 
@@ -83,13 +90,13 @@ def test_a_part_that_is_missing_is_named_on_the_pull_request(action, llm):
 def test_of_a_fork_neither_shards_nor_merge_are_run_and_all_say_so(tmp_path, llm, mode, code):
     with serve() as github:
         action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
-        mode = {"on_missing_secrets": mode, **KEYLESS}
+        mode, action.environ = {"on_missing_secrets": mode}, {}
         asked = [action.run(**inputs("shard", shard=f"{number}/2", parts="all-parts", **mode)) for number in (1, 2)]
         opened = action.run(**inputs("open", **mode))
         merged = action.run(**inputs("gate", **mode))
     assert [left.code for left in (*asked, opened, merged)] == [code] * 4
     assert opened.outputs["open"] == "0"
-    assert merged.outputs["outcome"] == "not-run"
+    assert merged.outputs["decision"] == "not-run"
     assert all("OPENAI_API_KEY is not set" in left.log for left in (*asked, opened, merged))
     assert llm.requests == []
 
@@ -100,9 +107,9 @@ def test_shards_that_had_keys_and_asked_nothing_leave_parts_that_say_why(tmp_pat
         action = step(tmp_path, Local(), github, llm, pull_request(author))
         late = {"ready": "http://127.0.0.1:9/health 1", "on_missing_secrets": "neutral"}  # nobody listens there
         shards = [action.run(**inputs("shard", shard=f"{n}/2", parts="all-parts", **late)) for n in (1, 2)]
-        merged = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
+        merged = keyless(action, **inputs("gate", on_missing_secrets="neutral"))
     assert [left.code for left in shards] == [3, 3]
-    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
+    assert (merged.code, merged.outputs["decision"]) == (3, "inconclusive")
     assert "shard 1/2 did not run" in merged.summary
     assert "was not ready within 1 s" in merged.summary
 
@@ -112,15 +119,15 @@ def test_parts_that_are_of_no_use_are_a_mistake_for_a_fork_too(tmp_path, llm):
         action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
         (action.workspace / "evals/all-parts").mkdir()
         (action.workspace / "evals/all-parts/part.jsonl").write_text("{}\n")
-        left = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+        left = keyless(action, **inputs("gate", on_missing_secrets="neutral"))
+    assert (left.code, left.outputs["decision"]) == (2, "mistake")
 
 
 def test_no_shard_comments_on_a_mistake_and_the_merge_does(action):
-    wrong = {"repeat": "0"}
+    wrong = {"reask": "x"}
     assert action.run(**inputs("shard", shard="1/2", **wrong)).code == 2
     assert action.github.comments == []
-    assert action.run(**inputs("gate", **KEYLESS)).code == 2
+    assert keyless(action, **inputs("gate")).code == 2
     assert "is not a folder with parts" in action.github.comments[0]["body"]
 
 

@@ -1,7 +1,8 @@
 """What the command line changes in a suite: other targets and graders, more variables and assertions."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import of_two
@@ -58,7 +59,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     own = sum(spec in asked for spec in suite.targets)
     notes = (
         note_on_left_out(
-            own, suite, "provider", [f"<--provider {name}>" for name in settings.providers]
+            own, suite, "provider", [f"--provider {name}" for name in settings.providers]
         )
         if own
         else []
@@ -83,22 +84,50 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     )
 
 
-def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
-    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
-    if not settings.filter_providers:
-        return suite.targets
-    option = f"<--filter-providers> {settings.filter_providers!r}"
-    names = [name for spec in suite.targets for name in (spec.id, spec.label)]
-    found = match_pattern("<--filter-providers>", settings.filter_providers, names)
-    kept = tuple(
-        spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])
-    )
-    if suite.targets and not kept:
-        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-        raise ConfigError.at(
-            f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+def selectors(settings: Settings) -> dict[str, list[str]]:
+    """The globs of `select` by key; a test or provider matches a key if one of the globs does."""
+    globs: dict[str, list[str]] = {}
+    for key, glob in settings.select:
+        globs.setdefault(key, []).append(glob)
+    return globs
+
+
+def name_selector(key: str, globs: Sequence[str]) -> str:
+    """A key of `select` with its globs, as messages name it."""
+    return "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in globs)
+
+
+def match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether one of the globs matches one of the texts."""
+    return any(text and fnmatchcase(text, glob) for text in texts for glob in globs)
+
+
+def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
+    """The options that choose providers, each with whether it keeps one; all of them must."""
+    if globs := selectors(settings).get("provider"):
+        yield (
+            name_selector("provider", globs),
+            lambda spec: match_globs(globs, (spec.id, spec.label)),
         )
-    notes += note_on_left_out(len(kept), suite, "provider", [option])
+    if pattern := settings.filter_providers:
+        yield (
+            f"--filter-providers {pattern!r}",
+            lambda spec: any(match_pattern("--filter-providers", pattern, (spec.id, spec.label))),
+        )
+
+
+def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
+    """The targets that every filter keeps. Raises ConfigError where there is none."""
+    options, kept = [], suite.targets
+    for option, keeps in provider_filters(settings):
+        options.append(option)
+        kept = tuple(spec for spec in kept if keeps(spec))
+        if suite.targets and not kept:
+            known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
+            raise ConfigError.at(
+                f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+            )
+    notes += note_on_left_out(len(kept), suite, "provider", options)
     return kept
 
 
@@ -122,15 +151,13 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
     for name in given:  # what changes nothing is said; code in files of its own may use any
         if suite.cases and all(name in set_ for set_ in own):
             notes.append(
-                Note(
-                    f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"
-                )
+                Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
             )
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
             notes.append(
                 Note(
-                    f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"
+                    f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"
                     + (f"; {cure}" if cure else "")
                 )
             )
@@ -149,7 +176,7 @@ def parse_assertion(written: str) -> Assertion:
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
+        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
     return Assertion(kind, match[2], threshold)
 
 

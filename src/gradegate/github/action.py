@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from gradegate.errors import ConfigError, NoPartsError
+from gradegate.errors import ConfigError, Mistake, NoPartsError
 from gradegate.files.git import head_of, repository_of
-from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS, exit_code
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
@@ -26,6 +26,7 @@ from gradegate.runner.progress import progress
 from gradegate.runner.session import Delivered, deliver, deliver_without_keys
 from gradegate.runner.shards.shard import Written, answered_by_parts, ask, name_open, of_merge
 from gradegate.security.event import read_event
+from gradegate.security.secrets import is_runners
 from gradegate.structs import replace
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -61,12 +62,21 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
             parts = settings.run.shard or (settings.run.merge and settings.run.open)
             code = _part(step) if parts else _run(step)
         except ConfigError as e:
-            said = ConfigError(*at_door(e.mistakes, inputs=True))
-            publish_mistakes(step, said, MISTAKE)
+            said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))
+            publish_mistakes(step, said)
             ending.settled = True
             raise said from e
         ending.settled = True
         return code
+
+
+def _with_key_line(mistake: Mistake) -> Mistake:
+    """The mistake of a missing key with the line to write in the workflow."""
+    name = mistake.missing
+    if not name or is_runners(name):
+        return mistake
+    line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
+    return replace(mistake, cure="; ".join(filter(None, (mistake.cure, line))))
 
 
 def _part(step: Step) -> int:
@@ -86,9 +96,7 @@ def _part(step: Step) -> int:
     for problem in part.problems:
         warn(step, problem)
     step.tell(harmless(part.said))
-    set_outputs(
-        step, {"exit-code": str(part.code), "open": "" if settings.shard else str(part.failures)}
-    )
+    set_outputs(step, {"open": "" if settings.shard else str(part.failures)})
     return part.code
 
 
@@ -111,7 +119,7 @@ def _run(step: Step) -> int:
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
         warn(step, f"NOT RUN: {decision.reason}.")
-    publish(step, decision, code, documents, delivered.written)
+    publish(step, decision, documents, delivered.written)
     keep(own, delivered)
     return code
 
@@ -162,7 +170,7 @@ def _withheld(step: Step, error: ConfigError) -> str:
 
 def _spared(step: Step, prepared: Prepared) -> str:
     """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
-    if not step.settings.only_changed:
+    if step.settings.when != "changed":
         return ""
     reason, otherwise = Filter(
         step.github, step.event, step.settings.run, step.settings.paths

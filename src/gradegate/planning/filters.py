@@ -1,10 +1,18 @@
-"""Which tests and models of a config are run, where the command line asks for some of them, or others: as promptfoo filters."""
+"""Chooses the tests of a config that run: `--select`, and promptfoo's filters, which work as in promptfoo."""
 
 import itertools
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from gradegate.config.overrides import match_pattern, note_on_left_out
+from gradegate.config.overrides import (
+    match_globs,
+    match_pattern,
+    name_selector,
+    note_on_left_out,
+    provider_filters,
+    selectors,
+)
 from gradegate.core.numbers import many
 from gradegate.core.policy import Note, Rule
 from gradegate.core.settings import Again, Settings
@@ -30,48 +38,57 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
 
 
 def leaving_out(settings: Settings) -> list[str]:
-    """The options of the command line by which tests or providers of a config may be left out."""
-    options = [option for option, _ in _steps(settings)]
-    options += (
-        [f"<--filter-providers> {settings.filter_providers!r}"] if settings.filter_providers else []
-    )
-    return options + [f"<--provider {name}>" for name in settings.providers]
+    """The options by which tests or providers of a config may be left out."""
+    options = [option for option, _ in (*_steps(settings), *provider_filters(settings))]
+    return options + [f"--provider {name}" for name in settings.providers]
 
 
 def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
-    """In promptfoo's order; all that are given must keep a test."""
+    """The options that choose tests, each with the tests that it keeps. The first N are taken last."""
+    globs = selectors(settings)
+    for key, texts in globs.items():
+        if key not in ("provider", "first"):
+            yield name_selector(key, texts), partial(_select, key, texts)
     for key, part in settings.filter_metadata:
-        option = f"<--filter-metadata> {f'{key}={part}'!r}"
+        option = f"--filter-metadata {f'{key}={part}'!r}"
         yield (
             option,
             lambda kept, key=key, part=part: [  # type: ignore[misc]
-                case for case in kept if _has(case, key, part)
+                case for case in kept if any(part in text for text in _metadata(case, key))
             ],
         )
     if pattern := settings.filter_pattern:
         yield (
-            f"<--filter-pattern> {pattern!r}",
+            f"--filter-pattern {pattern!r}",
             lambda kept: list(
                 itertools.compress(
                     kept,
-                    match_pattern(
-                        "<--filter-pattern>", pattern, [case.description for case in kept]
-                    ),
+                    match_pattern("--filter-pattern", pattern, [case.description for case in kept]),
                 )
             ),
         )
     if settings.filter_first is not None:
         yield (
-            f"<--filter-first-n {settings.filter_first}>",
+            f"--filter-first-n {settings.filter_first}",
             lambda kept: kept[: settings.filter_first],
         )
+    if first := globs.get("first"):
+        yield name_selector("first", first), lambda kept: kept[: int(first[0])]
 
 
-def _has(case: Case, key: str, part: str) -> bool:
-    """Whether the metadata, or one of a list, holds the text."""
+def _select(key: str, globs: list[str], cases: list[Case]) -> list[Case]:
+    """The tests with a description, or with metadata, that one of the globs matches."""
+    if key == "description":
+        return [case for case in cases if match_globs(globs, [case.description])]
+    name = key.removeprefix("metadata.")
+    return [case for case in cases if match_globs(globs, _metadata(case, name))]
+
+
+def _metadata(case: Case, key: str) -> list[str]:
+    """The value of this metadata key as text, or the texts of a list."""
     value: Any = case.metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
-    return any(part in show(it) for it in values)
+    return [show(it) for it in values]
 
 
 def select_again(plan: Plan, again: Again) -> Plan:

@@ -72,6 +72,7 @@ class Planner:
         partial = any(
             (
                 recorded,
+                asked.select,
                 asked.filter_pattern,
                 asked.filter_metadata,
                 asked.filter_first,
@@ -262,8 +263,7 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
-    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
-    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
+    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
     if settings.shard is None:
         return limits
     # An even share of the calls and dollars that are left. Seconds go by for all shards at once.

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 
 from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, estimated, here, written
+from gradegate.cli.output import delivered, here, written
 
 ABOUT = "decide from the parts of all shards of a run; makes no call"
 add = partial(flags.add, command="merge")
@@ -17,8 +17,6 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.shards.shard import answered_by_parts, name_open, of_merge
 
     settings = flags.settings(args, here())
-    if settings.estimate:
-        return estimated(settings)
     if settings.open:
         return written(name_open(settings))
     bar = partial(progress, in_ci=True, quiet=settings.quiet)
