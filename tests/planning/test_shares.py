@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.core.policy import Limits
 from gradegate.core.settings import Settings
 from gradegate.planning.planner import limits_of, share
 
@@ -18,18 +19,18 @@ def test_shares_add_up_and_are_even(whole, of):
 
 @given(calls=st.integers(1, 1000), taken=st.integers(0, 1200), of=OF)
 def test_calls_that_are_left_are_divided(calls, taken, of):
-    made = [limits_of(Settings(max_calls=calls, taken=(taken, 0.0), shard=(n, of)), ()) for n in range(1, of + 1)]
+    made = [limits_of(Settings(budget=Limits(calls=calls), taken=(taken, 0.0), shard=(n, of)), ()) for n in range(1, of + 1)]
     assert sum(limits.calls for limits in made) == max(0, calls - taken)
 
 
 def test_dollars_are_divided_and_seconds_are_not():
-    settings = Settings(max_usd=4.0, max_seconds=60.0, taken=(0, 1.0), shard=(2, 3))
+    settings = Settings(budget=Limits(usd=4.0, seconds=60.0), taken=(0, 1.0), shard=(2, 3))
     limits = limits_of(settings, ())
     assert (limits.calls, limits.usd, limits.seconds) == (None, 1.0, 60.0)
 
 
 def test_a_run_that_is_not_divided_has_all_of_it():
-    assert limits_of(Settings(max_calls=7), ()).calls == share(7, None) == 7
+    assert limits_of(Settings(budget=Limits(calls=7)), ()).calls == share(7, None) == 7
 
 
 def test_every_shard_makes_a_call_at_once():

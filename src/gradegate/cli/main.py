@@ -170,7 +170,10 @@ def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
         else {*COMMANDS}.intersection(first)
     ):
         command: Any = import_module(f"gradegate.cli.commands.{name}")
-        texts: dict[str, Any] = {"description": f"{command.ABOUT.capitalize()}.", "epilog": epilog(name)}
+        texts: dict[str, Any] = {
+            "description": f"{command.ABOUT.capitalize()}.",
+            "epilog": epilog(name),
+        }
         if name != HIDDEN:
             texts["help"] = command.ABOUT
         own = parsers.add_parser(

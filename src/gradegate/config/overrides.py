@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import of_two
@@ -84,31 +85,32 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     )
 
 
-def selectors(settings: Settings) -> dict[str, list[str]]:
-    """The globs of `select` by key; a test or provider matches a key if one of the globs does."""
+Matches = Callable[[Sequence[str]], bool]
+
+
+def selectors(settings: Settings) -> Iterator[tuple[str, str, Matches]]:
+    """Each key of `select`, the option as messages name it, and whether one of the key's globs matches one of some texts."""
     globs: dict[str, list[str]] = {}
     for key, glob in settings.select:
         globs.setdefault(key, []).append(glob)
-    return globs
+    for key, patterns in globs.items():
+        option = "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in patterns)
+        yield key, option, partial(_match_globs, patterns)
 
 
-def name_selector(key: str, globs: Sequence[str]) -> str:
-    """A key of `select` with its globs, as messages name it."""
-    return "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in globs)
-
-
-def match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether one of the globs matches one of the texts."""
+def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
     return any(text and fnmatchcase(text, glob) for text in texts for glob in globs)
+
+
+def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
+    return matches((spec.id, spec.label))
 
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
     """The options that choose providers, each with whether it keeps one; all of them must."""
-    if globs := selectors(settings).get("provider"):
-        yield (
-            name_selector("provider", globs),
-            lambda spec: match_globs(globs, (spec.id, spec.label)),
-        )
+    for key, option, matches in selectors(settings):
+        if key == "provider":
+            yield option, partial(_has_name, matches)
     if pattern := settings.filter_providers:
         yield (
             f"--filter-providers {pattern!r}",

@@ -237,7 +237,7 @@ class Settings:
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="the results.json of an earlier run, which tells new failures from known ones", more=_IN_BASE)
-    history: str = option("", "--history FILE", FROM_WORKSPACE,
+    history: str = option("", "--history FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")

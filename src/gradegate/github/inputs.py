@@ -253,6 +253,8 @@ def moved(given: Mapping[str, Any]) -> Moved:
             found.env[new] = text
         elif do == "write" and text in ("true", "false"):
             found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "concurrency":
+            found.left.append((key, f"`{key}: {text}` is left out", concurrency_in_config(text)))
         elif do == "runs" and least:
             found.put["runs"] = runs
             found.drop |= {it for it in given if it.lower() == "repeat"}
@@ -288,6 +290,11 @@ def moved(given: Mapping[str, Any]) -> Moved:
             continue
         found.drop |= {key} - found.rename.keys()
     return found
+
+
+def concurrency_in_config(text: str) -> str:
+    """What to write in a config in place of promptfoo's `max-concurrency` or `-j`."""
+    return f"write `evaluateOptions: {{maxConcurrency: {text}}}` in the config"
 
 
 def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:

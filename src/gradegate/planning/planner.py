@@ -69,16 +69,7 @@ class Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         asked = self.settings
-        partial = any(
-            (
-                recorded,
-                asked.select,
-                asked.filter_pattern,
-                asked.filter_metadata,
-                asked.filter_first,
-                asked.filter_providers,
-            )
-        )
+        partial = recorded or bool(filters.filters_in(asked))
         self.names = Names(defined, suite.env, frozenset(asked.variables), partial=partial)
 
     def jobs(self) -> list[Job]:

@@ -231,7 +231,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
     step = next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
     assert step["with"].get("working-directory", "") == where.below
     assert set(workflow) == {"name", True, "permissions", "concurrency", "jobs"}
-    assert text.count("${{") == 8
+    assert text.count("${{") == 6
 
 
 # --- what is in the way -------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_a_merge_knows_what_the_first_shard_asked(llm, gate, tmp_path, capsys):
 
 def test_calibrate_writes_a_file_of_them(llm, gate, capsys):
     llm.reply = grader(sentinels=("P" * 9 + "F") * 4)
-    gate(config(llm), "--estimate", **{FILE: labels(("P" * 9 + "F") * 4).replace("pass", "pass", 1), "few.jsonl": labels("PPPP")})
+    gate(config(llm), command="validate", **{FILE: labels(("P" * 9 + "F") * 4).replace("pass", "pass", 1), "few.jsonl": labels("PPPP")})
     written = config(llm)
     del written["gate"]["sentinels"]
     Path("c.yaml").write_text(yaml.safe_dump(written))

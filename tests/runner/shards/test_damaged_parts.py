@@ -382,15 +382,15 @@ NOT_RE_ASKED = "`open` of `merge` writes the open failures"
 @each(
     ("limit", "taken", "used_up", "is_open"),
     [
-        (("--max-calls", "12"), {"calls": 12}, "the budget of 12 calls is used up", False),
-        (("--max-calls", "12"), {"calls": 13}, "the budget of 12 calls is used up", False),
-        (("--max-calls", "12"), {"calls": 11}, NOT_RE_ASKED, True),
-        (("--max-usd", "1.5"), {"usd": 1.5}, "the budget of 1.5 USD is used up", False),
-        (("--max-usd", "1.5"), {"usd": 1.4999}, NOT_RE_ASKED, True),
-        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 12, "usd": 1.5}, "the budget of 12 calls is used up", False),
-        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 9, "usd": 1.5}, "the budget of 1.5 USD is used up", False),
-        (("--max-calls", "12"), {"calls": 9, "used_up": "3 calls"}, "the budget of 3 calls of a shard is used up", False),
-        (("--max-calls", "12"), {"calls": 12, "used_up": "3 calls"}, "the budget of 12 calls is used up", False),
+        (("--budget", "12 calls"), {"calls": 12}, "the budget of 12 calls is used up", False),
+        (("--budget", "12 calls"), {"calls": 13}, "the budget of 12 calls is used up", False),
+        (("--budget", "12 calls"), {"calls": 11}, NOT_RE_ASKED, True),
+        (("--budget", "1.5 usd"), {"usd": 1.5}, "the budget of 1.5 USD is used up", False),
+        (("--budget", "1.5 usd"), {"usd": 1.4999}, NOT_RE_ASKED, True),
+        (("--budget", "12 calls, 1.5 usd"), {"calls": 12, "usd": 1.5}, "the budget of 12 calls is used up", False),
+        (("--budget", "12 calls, 1.5 usd"), {"calls": 9, "usd": 1.5}, "the budget of 1.5 USD is used up", False),
+        (("--budget", "12 calls"), {"calls": 9, "used_up": "3 calls"}, "the budget of 3 calls of a shard is used up", False),
+        (("--budget", "12 calls"), {"calls": 12, "used_up": "3 calls"}, "the budget of 12 calls is used up", False),
     ],
 )
 def test_a_budget_that_all_shards_together_have_reached_is_used_up(sharded, llm, capsys, limit, taken, used_up, is_open):
@@ -409,7 +409,7 @@ def test_a_budget_that_all_shards_together_have_reached_is_used_up(sharded, llm,
 @each(("taken", "asked_again"), [(30, 0), (31, 0), (9, 2), (-100, 2)])
 def test_what_all_shards_took_before_is_taken_from_the_budget_of_a_further_round(sharded, llm, taken, asked_again):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "30")
+    run = sharded(suite(llm.spec(), 9), "--budget", "30 calls")
     run.ask()
     assert len(run.name_open()) == 1
     path = run.folder / OPEN

@@ -151,7 +151,7 @@ def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
 
 def test_a_budget_is_divided_and_the_next_round_has_what_is_left(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "15")
+    run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     run.ask()
     assert len(run.name_open()) == 1
     run.ask("--open", OPEN)
@@ -163,7 +163,7 @@ def test_a_budget_is_divided_and_the_next_round_has_what_is_left(sharded, llm):
 @each("calls", [1, 7, 20])
 def test_shards_together_take_no_more_than_the_whole_may(sharded, llm, calls):
     llm.reply = lambda path, body: GOOD
-    run = sharded(suite(llm.spec(), 24), "--max-calls", str(calls), of=5)
+    run = sharded(suite(llm.spec(), 24), "--budget", f"{calls} calls", of=5)
     run.ask()
     assert len(llm.requests) <= calls
     code, merged = run.merge()
@@ -173,7 +173,7 @@ def test_shards_together_take_no_more_than_the_whole_may(sharded, llm, calls):
 
 def test_what_a_budget_left_open_is_never_green(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "9")
+    run = sharded(suite(llm.spec(), 9), "--budget", "9 calls")
     code, merged = run.rounds()
     assert code == 3
     assert "the budget of" in merged["reason"]

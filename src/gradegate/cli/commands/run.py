@@ -44,7 +44,7 @@ def only_failed(settings: Settings) -> Settings:
     from gradegate.core.settings import Again
     from gradegate.files.workspace import Workspace
     from gradegate.planning.command import options
-    from gradegate.planning.filters import leaving_out
+    from gradegate.planning.filters import filters_in
     from gradegate.results.grades import Outcome
     from gradegate.results.results_file import reread_file
 
@@ -58,7 +58,7 @@ def only_failed(settings: Settings) -> Settings:
     if not failed:
         what = "every case passed, so there is nothing to ask again"
         raise ConfigError.at(what, named, "run all of it: gradegate run")
-    narrowed = leaving_out(replace(settings, providers=()))
+    narrowed = filters_in(settings)
     if settings.shard:
         narrowed.append("--shard")
     if narrowed:

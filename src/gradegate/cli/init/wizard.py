@@ -345,7 +345,7 @@ def _values(
         "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
-        "GRADER_INPUT": "" if choices.config else grader,  # for a config that is there
+        "JUDGE": "" if choices.config else grader,  # for a config that is there
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
         "ANSWERS": _in_quotes(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
         "PAGE": _in_quotes(f"{where.below}/{PAGE}") if where.below else PAGE,
