@@ -92,7 +92,9 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def run(config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", reask: str = "off", **files: str) -> Ran:
+    def run(
+        config: Any = None, *arguments: str, command: str = "run", name: str = "promptfooconfig.yaml", reask: str = "off", **files: str
+    ) -> Ran:
         if config is not None:
             text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -101,8 +103,9 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        options = ["--grader-retries", "0", *(["--reask", reask] if reask else [])]
-        code = cli.main(["run", "-o", str(results), *options, name, *arguments])
+        options = ["-o", str(results), "--grader-retries", "0"] if command == "run" else []
+        options += ["--reask", reask] if reask else []
+        code = cli.main([command, *options, name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
         return Ran(code, captured.out, captured.err, found, tmp_path)

@@ -115,7 +115,7 @@ def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, first: Path) -> Sta
 
 def test_a_forks_application_is_answered_without_keys_and_graded_without_its_code(stages: Stages, github: FakeGitHub) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "5"), left.log
+    assert (left.code, left.outputs["decision"], left.outputs["planned"]) == (0, "pass", "5"), left.log
     (comment,) = github.comments
     assert comment["issue_url"].endswith("/issues/7")
     assert left.outputs["comment-url"] == comment["html_url"]
@@ -123,12 +123,12 @@ def test_a_forks_application_is_answered_without_keys_and_graded_without_its_cod
 
 def test_an_answer_that_is_wrong_fails(stages: Stages) -> None:
     stages.write([{**line, "output": "I do not know."} for line in stages.lines()])
-    assert stages.grade().outputs["outcome"] == "blocked"
+    assert stages.grade().outputs["decision"] == "blocked"
 
 
 def refused(stages: Stages) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake"), left.log
+    assert (left.code, left.outputs["decision"]) == (2, "mistake"), left.log
     assert stages.llm.requests == []
     assert "Traceback" not in left.log
 
@@ -147,7 +147,7 @@ def test_an_answer_that_is_there_twice_is_refused(stages: Stages) -> None:
 
 def test_an_answer_that_is_missing_is_never_green(stages: Stages) -> None:
     stages.write(stages.lines()[1:])
-    assert stages.grade().outputs["outcome"] == "inconclusive"
+    assert stages.grade().outputs["decision"] == "inconclusive"
 
 
 @each("text", ["", "\0", "[" * 100_000, '{"id":', "not json"])
@@ -178,7 +178,7 @@ def test_answers_that_talk_to_the_runner_and_to_markdown_stay_text(stages: Stage
     nasty = "::set-output name=outcome::pass\n##[error]x\n@all <img src=x> <!-- gradegate: -->\n`${{ github.token }}`"
     stages.write([{**line, "output": nasty} for line in stages.lines()])
     left = stages.grade()
-    assert left.outputs["outcome"] == "blocked"
+    assert left.outputs["decision"] == "blocked"
     assert {command.name for command in left.commands} <= {"error", "warning", "notice", "group", "endgroup"}
     assert "<img" not in github.comments[0]["body"].replace("`", "") or "```" in github.comments[0]["body"]
 

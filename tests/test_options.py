@@ -9,6 +9,7 @@ import yaml
 from gradegate.cli import main as cli
 from gradegate.cli import parser as flags
 from gradegate.core.options import worded
+from gradegate.core.policy import Limits
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS
 from gradegate.files.documents import strings
 from gradegate.github.inputs import answers_to_promptfoo, from_inputs
@@ -19,10 +20,9 @@ WRITTEN = [
     *table(__file__, "WRITTEN"),
     ("config", "a.yaml", ("a.yaml",)),
     ("output", "r.json", ("r.json",)),
-    ("provider", "echo", ("echo",)),
     ("answers", "a.jsonl", ("a.jsonl",)),
-    ("assert", "contains:x", ("contains:x",)),
-    ("filter-metadata", "tags=x", (("tags", "x"),)),
+    ("select", "metadata.tags=x", (("metadata.tags", "x"),)),
+    ("budget", "900 s, 5 calls,0.5 usd", Limits(5, 0.5, 900.0)),
     ("ready", "http://127.0.0.1:1 2", ("http://127.0.0.1:1 2",)),
     ("shard", "3/8", (3, 8)),
     ("allowed-env", "A B", frozenset({"A", "B"})),

@@ -23,6 +23,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
         answers=("a*.jsonl",),
         assertions=("contains:x",),
         variables={"a": "b c"},
+        select=(("metadata.k", "v*"), ("first", "2")),
         filter_pattern="^x$",
         filter_metadata=(("k", "v"),),
         filter_first=3,

@@ -208,7 +208,7 @@ def test_a_secret_that_could_be_found_by_trying_is_a_mistake(llm, again, monkeyp
     ran, asked = again(config(llm, 1))
     assert (ran.code, asked) == (code, 0 if code else 2)
     if code:
-        assert f"`cache-secret` (GRADEGATE_CACHE_SECRET) has {length} character" in ran.err
+        assert f"GRADEGATE_CACHE_SECRET has {length} character" in ran.err
         assert "ZqZq" not in ran.err + ran.out
 
 

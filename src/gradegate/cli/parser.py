@@ -26,13 +26,13 @@ def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
 
 def add(parser: argparse.ArgumentParser, command: str) -> None:
     """The options of a command, and its configs; what nobody gives is not in the namespace."""
-    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS", "rerun": "[RESULTS] --failed"}
+    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS"}
     parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
     how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
     for option in sorted(
         RUN_OPTIONS, key=lambda it: bool(it.flags)
     ):  # what has no flag stands before the configs
-        if command not in option.commands or (command == "rerun" and option.field == "configs"):
+        if command not in option.commands:
             continue
         if not option.flags:
             parser.add_argument(option.field, metavar=option.metavar, help=_help(option))
@@ -53,6 +53,12 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
                 f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
             )
             how: dict[str, Any] = {"action": form, "metavar": value, "type": partial(_read, option)}
+            if option.metavar.startswith("["):  # the value may be left out
+                how |= {
+                    "metavar": option.metavar.strip("[]"),
+                    "nargs": "?",
+                    "const": option.otherwise,
+                }
             parser.add_argument(*option.flags, dest=option.field, help=_help(option), **how)
     if command in PLANNING:
         for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):

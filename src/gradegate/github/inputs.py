@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.options import MOST_RUNS, SWITCH, Option, part
+from gradegate.core.options import MOST_RUNS, SWITCH, Option, part, worded
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
     OPTIONS,
     RUN_OPTIONS,
-    VARIABLES,
     ActionSettings,
     Settings,
 )
@@ -28,10 +27,10 @@ from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
 from gradegate.structs import Struct, replace
 
-KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
+OFFICIAL = "official"  # of `node`: the program of Node's own image
 # What steers this process or the runner is not the step's to set.
 _CLOSED = re.compile(
     r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)",
@@ -55,7 +54,6 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
-    variables = {entry.variable: value for entry in VARIABLES if (value := inputs.read(entry))}
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
     auto = frozenset(name for name in FILES if run.get(name) == AUTO)
     run |= {
@@ -72,7 +70,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         inputs.mistakes.append(
             _mistake("working-directory", folder, "give a folder inside the workspace")
         )
-    run |= {"auto": auto, "cwd": cwd / folder, "environ": {**environ, **variables}}
+    if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
+        del run["node"]
+    run |= {"auto": auto, "cwd": cwd / folder, "environ": environ}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
@@ -88,10 +88,10 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
         mistakes.append(Mistake(what, None, "with shards, give the same file to every job"))
-    if settings.paths and not settings.only_changed:
-        cure = "give `only-changed: true`, or remove `paths`"
+    if settings.paths and settings.when != "changed":
+        cure = "give `when: changed`, or remove `paths`"
         mistakes.append(
-            Mistake("the input `paths` has no effect without `only-changed`", None, cure)
+            Mistake("the input `paths` has no effect without `when: changed`", None, cure)
         )
     if settings.approve_label:  # what nobody has to approve needs no label
         settings = replace(settings, run=replace(settings.run, weakening="block"))
@@ -148,11 +148,9 @@ class _Inputs:
         inputs = {
             f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input
         }
-        answers = {
-            **{entry.name: entry.no_input for entry in OPTIONS if entry.no_input},
-            **answers_to_promptfoo(),
-            **table("config", "removed.yaml")["options"],
-        }
+        removed = table("config", "removed.yaml")
+        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input}
+        answers |= removed["options"] | removed["inputs"] | answers_to_promptfoo()
         mistakes = []
         for variable in sorted(
             it for it in self._environ if it.startswith("INPUT_") and it not in inputs
@@ -165,7 +163,7 @@ class _Inputs:
                 or remove
             )
             cure = NO_ARGUMENTS if name in ("args", "entrypoint") else cure
-            mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
+            mistakes.append(Mistake(f"there is no input `{name}`", None, worded(cure, inputs=True)))
         return mistakes
 
 
@@ -257,6 +255,8 @@ def moved(given: Mapping[str, Any]) -> Moved:
             found.env[new] = text
         elif do == "write" and text in ("true", "false"):
             found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "concurrency":
+            found.left.append((key, f"`{key}: {text}` is left out", concurrency_in_config(text)))
         elif do == "runs" and least:
             found.gate = ("runs", runs)
             found.drop |= {it for it in given if it.lower() == "repeat"}
@@ -295,13 +295,18 @@ def moved(given: Mapping[str, Any]) -> Moved:
     return found
 
 
+def concurrency_in_config(text: str) -> str:
+    """What to write in a config in place of promptfoo's `max-concurrency` or `-j`."""
+    return f"write `evaluateOptions: {{maxConcurrency: {text}}}` in the config"
+
+
 def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "list the prompts to test in the config"))
     if texts.get("force-run") == "true":
         return
-    found.put["only-changed"] = True
+    found.put["when"] = "changed"
     if (
         all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
         and "working-directory" not in texts

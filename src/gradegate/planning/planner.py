@@ -69,15 +69,7 @@ class Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         asked = self.settings
-        partial = any(
-            (
-                recorded,
-                asked.filter_pattern,
-                asked.filter_metadata,
-                asked.filter_first,
-                asked.filter_providers,
-            )
-        )
+        partial = recorded or bool(filters.filters_in(asked))
         self.names = Names(defined, suite.env, frozenset(asked.variables), partial=partial)
 
     def jobs(self) -> list[Job]:
@@ -262,8 +254,7 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share."""
-    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
-    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
+    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
     if settings.shard is None:
         return limits
     # An even share of calls and dollars. Seconds go by for all shards at once.

@@ -124,6 +124,6 @@ def test_equal_grades_have_histories_of_their_own(gate, llm):
 
 def test_an_estimate_counts_on_as_many_asks_as_a_history_allows(gate, llm):
     config = suite(llm.spec(), 3)
-    assert "at most 24 (of 3 grades)" in gate(config, "--estimate", reask="").out
+    assert "at most 24 (of 3 grades)" in gate(config, command="validate", reask="").out
     earlier(gate, llm, config, 10)
-    assert "at most 57 (of 3 grades)" in gate(config, "--estimate", "--history", HISTORY, reask="").out
+    assert "at most 57 (of 3 grades)" in gate(config, "--history", HISTORY, command="validate", reask="").out

@@ -145,7 +145,7 @@ def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
 
 def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "15")
+    run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     code, merged = run.run()
     assert code == 0
     assert (merged["budget"]["calls"], merged["budget"]["max_calls"]) == (11, 15)
@@ -155,7 +155,7 @@ def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
 def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm, calls):
     llm.reply = lambda path, body: BAD if case_in(body) % 2 else GOOD
     asked = len(llm.requests)
-    run = sharded(suite(llm.spec(), 24, gate={"rules": [{"name": "r", "min-pass-rate": 0.1}]}), "--max-calls", str(calls), of=5)
+    run = sharded(suite(llm.spec(), 24, gate={"rules": [{"name": "r", "min-pass-rate": 0.1}]}), "--budget", f"{calls} calls", of=5)
     run.ask()
     code, merged = run.merge()
     assert len(llm.requests) - asked == merged["budget"]["calls"] <= calls
@@ -165,7 +165,7 @@ def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm,
 
 def test_what_a_budget_left_open_is_never_green(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "9")
+    run = sharded(suite(llm.spec(), 9), "--budget", "9 calls")
     code, merged = run.run()
     assert code == 3
     assert "the budget of" in merged["reason"]

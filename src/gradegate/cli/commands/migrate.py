@@ -29,7 +29,7 @@ from gradegate.files.plain_files import Place, replacing
 from gradegate.files.workspace import Workspace
 from gradegate.gate.exit_codes import PASS
 from gradegate.github.action import TARGET
-from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
 from gradegate.planning.binding.default_graders import pin_of
 from gradegate.runner.prepare import prepare_without_keys
 from gradegate.structs import names, replace
@@ -48,6 +48,7 @@ _INPUTS = {
 Gate = tuple[str, float | str]  # a key of the gate with its value
 Keys = list[str | int]
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
+CONCURRENCY = "max-concurrency"
 _END = "\\ No newline at end of file"
 
 
@@ -79,7 +80,11 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
         option = next((option for option in RUN_OPTIONS if flag in option.flags), None)
         if passed is not None:
             del words[: 0 if equals else passed]
-        elif option is None or (option.no_input and option.kind is not SWITCH):
+        elif option is None or (
+            option.no_input
+            and option.kind is not SWITCH
+            and option.name != CONCURRENCY  # which goes into the config
+        ):
             return {}, why or next(
                 (
                     f"`{flag}`: {cure}"
@@ -166,6 +171,9 @@ class Migration(Struct):
     def _run(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> bool:
         """Change a step that runs the command, if one that uses the Action does the same."""
         given, why = inputs(step["run"])
+        if concurrency := given.pop(CONCURRENCY, None):
+            cure = concurrency_in_config(str(concurrency))
+            self._tell((f"`-j {concurrency}` is left out", edits.origin([*place, "run"]), cure))
         shells = (
             _at(edits.values, "defaults", "run"),
             _at(edits.values, *place[:2], "defaults", "run"),
