@@ -75,7 +75,7 @@ def test_a_merge_without_the_grader_s_key_blocks_by_no_grader_that_may_have_move
 def test_calibrate_writes_a_file_of_labels(llm, gate, capsys):
     forty = ("P" * 9 + "F") * 4
     llm.reply = grader(verdicts=forty)
-    gate(config(llm), "--estimate", **{FILE: labels(forty), "few.jsonl": labels("PPPP")})
+    gate(config(llm), command="validate", **{FILE: labels(forty), "few.jsonl": labels("PPPP")})
     written = config(llm)
     del written["gate"]["labels"]
     Path("c.yaml").write_text(yaml.safe_dump(written))

@@ -454,7 +454,7 @@ def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, 
 
 def test_the_merge_asks_nothing_where_a_shard_does_not_know_a_price(sharded, llm):
     llm.reply = scripted({3: "F"})
-    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--max-usd", "1.5", of=1)
+    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--budget", "1.5 usd", of=1)
     run.ask()
     edited(run.part(1), lambda it: it["answer"]["grades"][0]["usage"].update(unpriced=1), line=1)
     asked = len(llm.requests)
