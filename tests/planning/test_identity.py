@@ -221,7 +221,7 @@ def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):
         changed(threshold=0.6),
         changed(options={"repeat": 2}),
         changed(runs="2/3"),
-        changed(flaky={"report": True, "until": datetime.now(UTC).date().isoformat()}),
+        changed(flaky=datetime.now(UTC).date().isoformat()),
         changed(providerOutput="x"),
         {**CONFIG, "prompts": ["Please, say {{q}}"]},
         {**CONFIG, "providers": [{"id": "echo", "transform": "output"}]},

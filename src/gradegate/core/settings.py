@@ -219,7 +219,7 @@ class Settings:
     reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
         help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
              "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
-        no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is re-asked once")
+        no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is asked once more")
     grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True,
         help="how often a grader is asked again when its reply contains no verdict",
         no_input="remove it: a grader without a verdict is asked once more")
