@@ -109,9 +109,8 @@ def select_again(plan: Plan, again: Again) -> Plan:
     asked = {key for _, own in kept for key in own}
     asks = many(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
-    gone = len(again.keys - asked)
     notes = [Note(only), *plan.notes]
-    if gone:
+    if gone := len(again.keys - asked):
         what = f"{many(gone, 'failure')} of {again.file.name} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
