@@ -57,7 +57,7 @@ def gated(action: Step) -> Iterator[Any]:
 
 def test_a_pull_request_that_keeps_the_answers_passes_and_gets_a_comment(gated: Any, github: FakeGitHub) -> None:
     left = gated()
-    assert (left.code, left.outputs["decision"], left.outputs["planned"]) == (0, "pass", "4"), left.log
+    assert (left.code, left.outputs["decision"], left.outputs["passed"]) == (0, "pass", "3"), left.log
     assert len(github.comments) == 1
 
 

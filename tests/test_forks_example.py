@@ -74,9 +74,10 @@ class Stages:
         (gate,) = (step for step in GRADING["steps"] if step.get("id") == "gate")
         temp, key = str(self.step.root / "runner_temp"), "sk-canary-0123456789"
         written = json.dumps(gate["with"]).replace("${{ runner.temp }}", temp)
-        given = json.loads(written.replace("${{ secrets.OPENAI_API_KEY }}", key).replace(":MODEL", ":judge"))
+        given = json.loads(written.replace(":MODEL", ":judge"))
         given = {name.replace("-", "_"): value for name, value in given.items()}
-        return self.step.run(**given, openai_base_url=self.llm.base, github_token="ghs_actions")
+        self.step.environ |= dict.fromkeys(gate["env"], key) | {"OPENAI_BASE_URL": self.llm.base}
+        return self.step.run(**given, github_token="ghs_actions")
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.answers.read_text().splitlines()]
@@ -115,7 +116,7 @@ def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, first: Path) -> Sta
 
 def test_a_forks_application_is_answered_without_keys_and_graded_without_its_code(stages: Stages, github: FakeGitHub) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["decision"], left.outputs["planned"]) == (0, "pass", "5"), left.log
+    assert (left.code, left.outputs["decision"], left.outputs["passed"]) == (0, "pass", "3"), left.log
     (comment,) = github.comments
     assert comment["issue_url"].endswith("/issues/7")
     assert left.outputs["comment-url"] == comment["html_url"]
@@ -215,7 +216,7 @@ def test_the_status_is_green_for_a_pass_alone(tmp_path: Path, outcome: str, stat
     gh = tmp_path / "gh"
     gh.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     gh.chmod(0o755)
-    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "OUTCOME": outcome, "COMMIT": HEAD, "GITHUB_REPOSITORY": "o/r"}
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "DECISION": outcome, "COMMIT": HEAD, "GITHUB_REPOSITORY": "o/r"}
     environ |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "1"}
     command = ["/bin/bash", "-e", "-c", GRADING["steps"][-1]["run"]]
     said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()

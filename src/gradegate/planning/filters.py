@@ -28,7 +28,7 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     kept, options = list(suite.cases), []
     for option, keep in _steps(settings):
         options.append(option)
-        found = keep(kept)
+        found = [*keep(kept)]
         if kept and not found:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         kept = found
@@ -45,7 +45,7 @@ def leaving_out(settings: Settings) -> list[str]:
     return filters_in(settings) + [f"--provider {name}" for name in settings.providers]
 
 
-def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
+def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
     """The options that choose tests, each with the tests that it keeps. The first N are taken last."""
     for key, option, matches in selectors(settings):
         if key not in ("provider", "first"):
@@ -54,7 +54,13 @@ def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], lis
         option = f"--filter-metadata {f'{key}={part}'!r}"
         yield option, partial(_keep, f"metadata.{key}", partial(_contains, part))
     if pattern := settings.filter_pattern:
-        yield f"--filter-pattern {pattern!r}", partial(_match, pattern)
+        yield (
+            f"--filter-pattern {pattern!r}",
+            lambda kept: compress(
+                kept,
+                match_pattern("--filter-pattern", pattern, [case.description for case in kept]),
+            ),
+        )
     if number := settings.filter_first:
         yield f"--filter-first-n {number}", lambda kept: kept[:number]
     if first := dict(settings.select).get("first"):
@@ -64,12 +70,6 @@ def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], lis
 def _keep(key: str, matches: Matches, cases: list[Case]) -> list[Case]:
     """The tests with a description or with metadata that matches."""
     return [case for case in cases if matches(_texts(case, key))]
-
-
-def _match(pattern: str, cases: list[Case]) -> list[Case]:
-    """The tests with a description that the pattern matches."""
-    descriptions = [case.description for case in cases]
-    return list(compress(cases, match_pattern("--filter-pattern", pattern, descriptions)))
 
 
 def _contains(part: str, texts: Sequence[str]) -> bool:
@@ -91,11 +91,8 @@ def select_again(plan: Plan, again: Again) -> Plan:
     The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
     """
     keys = [{identity(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
-    found = [
-        job
-        for job, own in zip(plan.jobs, keys, strict=True)
-        if not job.of_base and own & again.keys
-    ]
+    pairs = [*zip(plan.jobs, keys, strict=True)]
+    found = [job for job, own in pairs if not job.of_base and own & again.keys]
     if not found:
         raise ConfigError.at(
             "the configs have none of its failures any more",
@@ -107,16 +104,13 @@ def select_again(plan: Plan, again: Again) -> Plan:
         {job.talk for job in found if job.talk},
     )
     kept = [
-        (job, own)
-        for job, own in zip(plan.jobs, keys, strict=True)
-        if (job.suite, job.number) in cases or job.talk in talks
+        (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
     ]
-    asked = frozenset[bytes]().union(*(own for _, own in kept))
+    asked = {key for _, own in kept for key in own}
     asks = many(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
-    gone = len(again.keys - asked)
     notes = [Note(only), *plan.notes]
-    if gone:
+    if gone := len(again.keys - asked):
         what = f"{many(gone, 'failure')} of {again.file.name} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
