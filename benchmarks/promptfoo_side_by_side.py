@@ -29,7 +29,7 @@ from support import side_by_side as both  # noqa: E402  # the tests' folder is n
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradegate"
 NODE = "22"
-ASKED_ONCE = ("--retries", "0", "--reask", "0")
+ASKED_ONCE = ("--grader-retries", "0")
 NOWHERE = "http://127.0.0.1:9"  # the discard port: what is not loopback is refused at once
 
 

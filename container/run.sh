@@ -3,12 +3,12 @@
 # The container is given the variables that are named here and no other, two folders, and not the socket of Docker.
 set -euo pipefail
 
-# Of `image: node`, and nothing else of it than the program; .github/node keeps it up to date.
+# Of `node: official`, and nothing else of it than the program; .github/node keeps it up to date.
 node_image=node:22.18.0-slim@sha256:752ea8a2f758c34002a0461bd9f1cee4f9a3c36d48494586f60ffce1fc708e0e
 
-give_up() { # outcome, exit code, what is wrong, what to do
+give_up() { # decision, exit code, what is wrong, what to do
   echo "::error::$3 -> $4"
-  printf 'outcome=%s\nexit-code=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
+  printf 'decision=%s\n' "$1" >>"$GITHUB_OUTPUT"
   printf '### gradegate could not run\n\nNothing was asked of any model. %s: %s.\n' "$3" "$4" >>"$GITHUB_STEP_SUMMARY"
   exit "$2"
 }
@@ -50,10 +50,10 @@ if [[ $node == /* ]]; then
   fi
   if [ ! -x "$node" ]; then
     give_up mistake 2 "the input 'node' leads to no Node.js" \
-      "name the folder of actions/setup-node's, as docs/exec.md does, or give 'image: node'"
+      "name the folder of actions/setup-node's, as docs/exec.md does, or give 'node: official'"
   fi
   mounts=(--volume "$node:$node:ro")
-elif [ -z "$node" ] && [ "${GRADEGATE_NODE_FROM:-}" = node ]; then
+elif [ "$node" = official ]; then
   node=$RUNNER_TEMP/gradegate-node
   made=$(docker create "$node_image") && docker cp "$made:/usr/local/bin/node" "$node" >/dev/null ||
     give_up inconclusive 3 "the image of Node.js cannot be pulled" "see the log, or name a folder by the input 'node'"

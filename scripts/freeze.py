@@ -34,7 +34,7 @@ CONFIGS = "tests/side_by_side/configs"
 REPORTS = ("results.json", "comment.md", "junit.xml", "page.html", "agent.md")
 COLUMNS = "100"  # width of the terminal
 DECIDES = ("run", "merge")
-QUICK = ("--retries", "0", "--reask", "0", "-j", "1")
+QUICK = ("--grader-retries", "0", "-j", "1")
 TIMES = {"seconds", "milliseconds", "latency_ms", "oldest_days", "age_days"}
 JOINER = "\u200b"  # what the comment puts into hashes, so that GitHub makes no links of them
 HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-zA-Z])")
@@ -95,7 +95,7 @@ def examples(tree: Path) -> Iterator[Scene]:
     yield Scene(
         "example-quickstart",
         start,
-        [["run"], ["run", "--confirm", "off", "--repeat", "2"], ["validate"]],
+        [["run"], ["run", "--reask", "off", "--repeat", "2"], ["validate"]],
     )
     shards = [["run", "--shard", f"{number}/2"] for number in (1, 2)]
     merge = ["merge", "gradegate-parts"]
@@ -107,7 +107,7 @@ def examples(tree: Path) -> Iterator[Scene]:
     yield Scene(
         "example-base",
         start,
-        [base, [*base, "--changes", "block"], [*base, "--compare", "base"]],
+        [base, [*base, "--weakening", "block"], [*base, "--compare", "base"]],
         {"promptfooconfig.yaml": weaker},
     )
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]

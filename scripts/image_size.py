@@ -119,11 +119,8 @@ def started(image: str, root: Path) -> float:
     (root / "workspace" / "promptfooconfig.json").write_text(json.dumps(CONFIG))
     (root / "temp" / "event.json").write_text("{}")
     with model() as (url, calls):
-        inputs = {
-            "config": "promptfooconfig.json",
-            "openai-base-url": url,
-            "openai-api-key": "none",
-        }
+        inputs = {"config": "promptfooconfig.json"}
+        variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
         step = {
             "GITHUB_ACTIONS": "true",
             "GITHUB_EVENT_NAME": "push",
@@ -135,7 +132,7 @@ def started(image: str, root: Path) -> float:
             "RUNNER_TEMP": str(root / "temp"),
             "GRADEGATE_IMAGE": image,
             "GRADEGATE_INPUTS": json.dumps(inputs),
-            "GRADEGATE_ENV": "{}",
+            "GRADEGATE_ENV": json.dumps(variables),
         }
         begun = time.monotonic()
         environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **step}

@@ -16,12 +16,12 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 600
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 40_000,
-    "cli": 16_000,
+    "cli": 15_500,
     "config": 30_000,
-    "core": 9_500,
+    "core": 10_000,
     "files": 13_500,
     "gate": 22_500,
-    "github": 13_500,
+    "github": 13_000,
     "http": 7_500,
     "planning": 32_500,
     "providers": 43_500,

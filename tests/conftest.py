@@ -10,6 +10,7 @@ import yaml
 from hypothesis import settings
 
 from gradegate.cli import main as cli
+from gradegate.planning import planner
 from gradegate.sandbox.evaluate import begin
 from gradegate.security import redaction as hiding
 from support.fake_llm import FakeLlm, serve
@@ -32,8 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def a_new_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another test evaluated is not on the account of this one, and its tokens are no secrets here."""
+    """What another test evaluated is not on the account of this one, its tokens are no secrets here, and no call is retried."""
     begin()
+    monkeypatch.setattr(planner, "RETRIES", 0)
     none = hiding.Traces.of(())
     for name, value in {"_tokens": set(), "_traces": none, "_whole": none}.items():
         monkeypatch.setattr(hiding, name, value)
@@ -83,14 +85,16 @@ class Ran:
 def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Write a config (a mapping, or YAML text) and files, run the command in-process, give what came of it.
 
-    The environment holds no keys; retries are off, and graders are asked once, unless arguments say more. An empty
-    ``confirm`` leaves asking again to the config.
+    The environment holds no keys; graders are asked once, unless arguments say more. An empty
+    ``reask`` leaves asking again to the config.
     """
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def run(config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", confirm: str = "off", **files: str) -> Ran:
+    def run(
+        config: Any = None, *arguments: str, command: str = "run", name: str = "promptfooconfig.yaml", reask: str = "off", **files: str
+    ) -> Ran:
         if config is not None:
             text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -99,8 +103,9 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        options = ["--retries", "0", "--reask", "0", *(["--confirm", confirm] if confirm else [])]
-        code = cli.main(["run", "-o", str(results), *options, name, *arguments])
+        options = ["-o", str(results), "--grader-retries", "0"] if command == "run" else []
+        options += ["--reask", reask] if reask else []
+        code = cli.main([command, *options, name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
         return Ran(code, captured.out, captured.err, found, tmp_path)

@@ -120,4 +120,4 @@ def test_each_grader_of_the_eval_gives_its_verdict(folder, llm):
 
 def test_a_wrong_label_blocks(folder, llm):
     llm.reply = lambda path, body: "Roads" if body["model"] == "gpt-4.1-mini" else replied(path, body)
-    assert cli.main(["run", "--grader", "openai:chat:g", "--confirm", "off"]) == 1
+    assert cli.main(["run", "--grader", "openai:chat:g", "--reask", "off"]) == 1

@@ -68,7 +68,10 @@ def test_one_version_of_each_action_is_used() -> None:
 def test_a_starter_workflow_uploads_the_page_that_the_comment_links(path: Path) -> None:
     text = path.read_text()
     assert ("gradegate-report.html" in text) == ("id: gate" in text)
-    page = r"if: always\(\) && steps\.gate\.outputs\.html-path # .+\n +uses: actions/upload-artifact@.+\n +with:\n +path: .+html-path"
+    page = (
+        r"if: always\(\) && contains\(steps\.gate\.outputs\.reports, 'gradegate-report\.html'\) # .+\n"
+        r" +uses: actions/upload-artifact@.+\n +with:\n +path: (?:gradegate-report\.html|__PAGE__)\n"
+    )
     assert len(re.findall(page, text)) == text.count("id: gate"), path
 
 

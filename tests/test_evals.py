@@ -57,7 +57,7 @@ def gated(action: Step) -> Iterator[Any]:
 
 def test_a_pull_request_that_keeps_the_answers_passes_and_gets_a_comment(gated: Any, github: FakeGitHub) -> None:
     left = gated()
-    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "4"), left.log
+    assert (left.code, left.outputs["decision"], left.outputs["passed"]) == (0, "pass", "3"), left.log
     assert len(github.comments) == 1
 
 
@@ -67,7 +67,7 @@ def test_a_pull_request_that_makes_an_answer_wrong_is_not_merged(gated: Any, act
     application.write_text(application.read_text().replace(RIGHT, WRONG))
     left = gated()
     assert left.code != 0
-    assert left.outputs["outcome"] == "inconclusive"  # the scripted grader knows the right answer alone
+    assert left.outputs["decision"] == "inconclusive"  # the scripted grader knows the right answer alone
 
 
 def test_a_pull_request_that_takes_a_case_away_is_told_so(gated: Any, action: Step, github: FakeGitHub) -> None:

@@ -74,9 +74,10 @@ class Stages:
         (gate,) = (step for step in GRADING["steps"] if step.get("id") == "gate")
         temp, key = str(self.step.root / "runner_temp"), "sk-canary-0123456789"
         written = json.dumps(gate["with"]).replace("${{ runner.temp }}", temp)
-        given = json.loads(written.replace("${{ secrets.OPENAI_API_KEY }}", key).replace(":MODEL", ":judge"))
+        given = json.loads(written.replace(":MODEL", ":judge"))
         given = {name.replace("-", "_"): value for name, value in given.items()}
-        return self.step.run(**given, openai_base_url=self.llm.base, github_token="ghs_actions")
+        self.step.environ |= dict.fromkeys(gate["env"], key) | {"OPENAI_BASE_URL": self.llm.base}
+        return self.step.run(**given, github_token="ghs_actions")
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.answers.read_text().splitlines()]
@@ -115,7 +116,7 @@ def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, first: Path) -> Sta
 
 def test_a_forks_application_is_answered_without_keys_and_graded_without_its_code(stages: Stages, github: FakeGitHub) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "5"), left.log
+    assert (left.code, left.outputs["decision"], left.outputs["passed"]) == (0, "pass", "3"), left.log
     (comment,) = github.comments
     assert comment["issue_url"].endswith("/issues/7")
     assert left.outputs["comment-url"] == comment["html_url"]
@@ -123,12 +124,12 @@ def test_a_forks_application_is_answered_without_keys_and_graded_without_its_cod
 
 def test_an_answer_that_is_wrong_fails(stages: Stages) -> None:
     stages.write([{**line, "output": "I do not know."} for line in stages.lines()])
-    assert stages.grade().outputs["outcome"] == "blocked"
+    assert stages.grade().outputs["decision"] == "blocked"
 
 
 def refused(stages: Stages) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake"), left.log
+    assert (left.code, left.outputs["decision"]) == (2, "mistake"), left.log
     assert stages.llm.requests == []
     assert "Traceback" not in left.log
 
@@ -147,7 +148,7 @@ def test_an_answer_that_is_there_twice_is_refused(stages: Stages) -> None:
 
 def test_an_answer_that_is_missing_is_never_green(stages: Stages) -> None:
     stages.write(stages.lines()[1:])
-    assert stages.grade().outputs["outcome"] == "inconclusive"
+    assert stages.grade().outputs["decision"] == "inconclusive"
 
 
 @each("text", ["", "\0", "[" * 100_000, '{"id":', "not json"])
@@ -178,7 +179,7 @@ def test_answers_that_talk_to_the_runner_and_to_markdown_stay_text(stages: Stage
     nasty = "::set-output name=outcome::pass\n##[error]x\n@all <img src=x> <!-- gradegate: -->\n`${{ github.token }}`"
     stages.write([{**line, "output": nasty} for line in stages.lines()])
     left = stages.grade()
-    assert left.outputs["outcome"] == "blocked"
+    assert left.outputs["decision"] == "blocked"
     assert {command.name for command in left.commands} <= {"error", "warning", "notice", "group", "endgroup"}
     assert "<img" not in github.comments[0]["body"].replace("`", "") or "```" in github.comments[0]["body"]
 
@@ -215,7 +216,7 @@ def test_the_status_is_green_for_a_pass_alone(tmp_path: Path, outcome: str, stat
     gh = tmp_path / "gh"
     gh.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     gh.chmod(0o755)
-    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "OUTCOME": outcome, "COMMIT": HEAD, "GITHUB_REPOSITORY": "o/r"}
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "DECISION": outcome, "COMMIT": HEAD, "GITHUB_REPOSITORY": "o/r"}
     environ |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "1"}
     command = ["/bin/bash", "-e", "-c", GRADING["steps"][-1]["run"]]
     said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()

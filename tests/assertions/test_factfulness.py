@@ -187,7 +187,7 @@ def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm
     def reply(path, body):
         return json.dumps({"verdicts": verdicts}) if body.get("seed") == 2 else good(path, body)
 
-    ran = ask(reply, "--reask", "1")
+    ran = ask(reply, "--grader-retries", "1")
     assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
     assert sum(body.get("seed") == 2 for body in llm.bodies) == 2
     assert ran.grades[0]["evidence"]["replies"]

@@ -77,7 +77,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(gate, llm: FakeLlm):
         return "I think so" if first else script(path, body)
 
     llm.reply = reply
-    ran = gate(config(llm, case(BASE)), "--reask", "1")
+    ran = gate(config(llm, case(BASE)), "--grader-retries", "1")
     assert (ran.grades[0]["outcome"], ran.grades[0]["score"]) == ("fail", 0.0)
     assert ran.results["summary"]["grader"]["reasks"] == 1
 

@@ -8,7 +8,7 @@ from support.scenes import scenes
 
 test_a_scene = scenes(__file__)
 
-MANY = ({"threshold": "9" * 6000}, "gate: {rules: [{name: pass rate, min-pass-rate: 0.9}]}")
+MANY = ({"threshold": "9" * 6000}, "gate: {min-pass-rate: 0.9}")
 
 
 @each(("keys", "cure"), [*table(__file__, "cures"), MANY])

@@ -49,19 +49,19 @@ class Composite:
         runners = {name: value for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
         # In these tests the runner's own folders lie beside the workspace.
         own = {"GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(root)}
+        declared = {name: value for name, value in environ.items() if name.startswith("OPENAI_")} | self.declared
         given = {
             "GRADEGATE_IMAGE": self.image,
             "GRADEGATE_INPUTS": json.dumps(inputs),
-            "GRADEGATE_ENV": json.dumps({**self.declared, "GRADEGATE_IMAGE": self.image}),
+            "GRADEGATE_ENV": json.dumps({**declared, "GRADEGATE_IMAGE": self.image}),
             "GRADEGATE_NODE": inputs.get("node", ""),
-            "GRADEGATE_NODE_FROM": inputs.get("image", ""),
         }
         assert set(given) == set(STEP["env"])
         path = f"{self.folder}:{os.environ['PATH']}"
         return subprocess.run(
             ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEP["run"]],
             cwd=root / "workspace",
-            env={"PATH": path, **MACHINE, **self.declared, **runners, **own, **given, **self.fails},
+            env={"PATH": path, **MACHINE, **declared, **runners, **own, **given, **self.fails},
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -116,7 +116,7 @@ def test_the_variables_of_the_step_are_those_that_configs_may_read(action: Step,
     composite.declared = {"GREETING": "fine", "PYTHONPATH": "/nowhere", "GITHUB_SHA": "x", "INPUT_REPEAT": "7"}
     config = '{prompts: ["{{env.GREETING}}"], providers: [echo], tests: [{assert: [{type: equals, value: fine}]}]}'
     action.write({"evals/promptfooconfig.yaml": config})
-    assert action.run(allowed_env="GREETING").outputs["planned"] == "1"
+    assert action.run(allowed_env="GREETING").outputs["passed"] == "1"
 
 
 def test_an_input_that_does_not_exist_is_a_mistake(action: Step) -> None:
@@ -138,7 +138,7 @@ def test_an_image_that_cannot_be_had_leaves_outputs_and_a_summary(
     composite.fails |= fails
     composite.image = image
     left = action.run()
-    assert (left.code, left.outputs) == (code, {"outcome": outcome, "exit-code": str(code)})
+    assert (left.code, left.outputs) == (code, {"decision": outcome})
     assert "could not run" in left.summary
 
 
@@ -148,7 +148,7 @@ def test_without_docker_the_message_says_what_to_write(action: Step, composite: 
         (tmp_path / "only" / name).symlink_to(f"/bin/{name}")
     composite.fails["PATH"] = str(tmp_path / "only")
     left = action.run()
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert (left.code, left.outputs["decision"]) == (2, "mistake")
     assert "OWNER/gradegate/container" in left.log
 
 
@@ -162,8 +162,7 @@ def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_writte
     ways = [
         ({"node": str(program)}, f"{program}:{program}:ro"),
         ({"node": str(tmp_path / "tools")}, f"{program}:{program}:ro"),
-        ({"node": str(program.parent), "image": "node"}, f"{program}:{program}:ro"),
-        ({"image": "node"}, f"{temp}:/usr/local/bin/node:ro"),
+        ({"node": "official"}, f"{temp}:/usr/local/bin/node:ro"),
     ]
     for inputs, mounted in ways:
         assert action.run(**inputs).code != 125
@@ -173,10 +172,10 @@ def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_writte
     assert [words[0] for words in started(composite)[-5:]] == ["build", "create", "cp", "rm", "run"]
     assert re.fullmatch(r"node:22\.\S+@sha256:[0-9a-f]{64}", started(composite)[-4][1])
     left = action.run(node=str(tmp_path))
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
-    assert "'image: node'" in left.log
+    assert (left.code, left.outputs["decision"]) == (2, "mistake")
+    assert "'node: official'" in left.log
     composite.fails["DOCKER_CREATE_FAILS"] = "1"
-    assert action.run(image="node").code == 3
+    assert action.run(node="official").code == 3
 
 
 def test_a_published_image_is_pulled_and_never_built(action: Step, composite: Composite) -> None:
@@ -215,7 +214,7 @@ def local(url: str) -> str:
 def test_an_application_on_the_runners_loopback_is_reached_by_its_own_url(action: Step, application: str) -> None:
     action.write({"evals/promptfooconfig.yaml": local(application)})
     left = action.run()
-    assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+    assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
 
 
 def test_an_application_is_waited_for(action: Step, application: str) -> None:
@@ -228,7 +227,7 @@ def test_an_application_that_is_not_ready_is_inconclusive_and_nothing_is_asked(a
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     left = action.run(ready=f"http://127.0.0.1:{port} 0.5")
-    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (3, "inconclusive", "0")
+    assert (left.code, left.outputs["decision"], left.outputs["passed"]) == (3, "inconclusive", "0")
     assert llm.requests == []
     assert f"127.0.0.1:{port} was not ready within 0.5 s" in left.log
     assert "was not ready" in left.summary
@@ -240,6 +239,6 @@ def test_in_a_container_of_its_own_the_message_says_what_to_change(action: Step,
     action.launcher, action.environ = Local(), {"GRADEGATE_NETWORK": "container"}
     action.write({"evals/promptfooconfig.yaml": local(application)})
     left = action.run()
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert (left.code, left.outputs["decision"]) == (2, "mistake")
     assert "127.0.0.1 is the container of the action, not the runner" in left.log
     assert "without `/container`" in left.log

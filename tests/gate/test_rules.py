@@ -2,7 +2,7 @@
 
 from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.gate.rules import AskedAgain, by_counts, left_undone, overturned, spared
-from gradegate.results.accounts import ConfirmReport
+from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Vote
 from gradegate.results.history import PastVotes
 from gradegate.results.run_result import Counts, RunResult
@@ -150,19 +150,19 @@ def test_how_many_were_overturned_or_left_undone():
 
 
 @each(
-    ("status", "confirm", "missed", "expected"),
+    ("status", "reask", "missed", "expected"),
     [
         ("", None, False, "; 1 failure not re-asked"),
         ("", None, True, "; 1 case failed once and was not re-asked, because the rule is missed without it"),
-        ("pre-existing", ConfirmReport(pre_existing=1), False, ""),  # these are named as old ones
-        ("pre-existing", ConfirmReport(pre_existing=0), False, "; 1 failure not re-asked"),
+        ("pre-existing", ReaskReport(pre_existing=1), False, ""),  # these are named as old ones
+        ("pre-existing", ReaskReport(pre_existing=0), False, "; 1 failure not re-asked"),
         ("pre-existing", None, False, "; 1 failure not re-asked"),
-        ("new-failure", ConfirmReport(pre_existing=1), False, "; 1 failure not re-asked"),
+        ("new-failure", ReaskReport(pre_existing=1), False, "; 1 failure not re-asked"),
     ],
 )
-def test_failures_that_were_not_re_asked_are_counted(status, confirm, missed, expected):
+def test_failures_that_were_not_re_asked_are_counted(status, reask, missed, expected):
     rows = [row(grade(F, status=status, unconfirmed=True)), *made("P F")]
-    assert spared(RunResult(tuple(rows), confirm=confirm), missed) == expected
+    assert spared(RunResult(tuple(rows), reask=reask), missed) == expected
 
 
 def test_several_failures_that_were_not_re_asked_are_counted():

@@ -61,10 +61,10 @@ def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action:
     action.write({".git/config": "precious"})
     (action.workspace / "evals" / link).symlink_to(to)
     left = action.run()
-    assert left.outputs["outcome"] == "inconclusive"  # the model answers without a verdict, with and without the link
-    assert (left.code, left.outputs["exit-code"]) == (3, "3")
-    missing = {"gradegate-results.json": "results-path", "out": "junit-path"}[link]
-    assert missing not in left.outputs
+    assert left.outputs["decision"] == "inconclusive"  # the model answers without a verdict, with and without the link
+    assert left.code == 3
+    missing = {"gradegate-results.json": "evals/gradegate-results.json", "out": "evals/out/junit.xml"}[link]
+    assert missing not in left.outputs["reports"].splitlines()
     assert any("is a symbolic link, and reports follow none" in c.data for c in left.shown if c.name == "warning")
     assert (action.workspace / ".git" / "config").read_text() == "precious"
     assert "pull_request" in (action.root / "workflow" / "event.json").read_text()
@@ -121,8 +121,7 @@ def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_sec
     left = action.run()
     assert llm.in_flight == len(llm.requests)  # the model still holds its answers: nobody waited for them
     assert left.code == code, left.log
-    assert (left.outputs["outcome"], left.outputs["errored"]) == ("inconclusive", "2")
-    assert left.outputs["exit-code"] == str(code)
+    assert (left.outputs["decision"], left.outputs["errored"]) == ("inconclusive", "2")
     (comment,) = action.github.comments
     assert "all passed" not in comment["body"]
     assert "inconclusive" in comment["body"]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from gradegate.core.policy import NO_LIMITS
 from gradegate.github.inputs import from_inputs
-from gradegate.github.publish import outputs
+from gradegate.github.publish import OUTPUTS
 from support.each import each
 
 ROOT = Path(__file__).parents[2]
@@ -57,9 +58,9 @@ def test_the_inputs_are_those_that_the_code_reads() -> None:
 def test_the_defaults_mean_what_the_code_means() -> None:
     given, bare = from_inputs(defaults(), ROOT), from_inputs({}, ROOT)
     assert given.token == "ghs_x"
-    assert (given.comment, given.summary, given.annotations) == (bare.comment, bare.summary, bare.annotations)
+    assert (given.comment, given.when) == (bare.comment, bare.when)
     assert (given.comment_key, given.run.configs, given.run.graders) == ("", (), {})
-    assert (given.run.reask, given.run.max_concurrency, given.run.repeat) == (1, None, None)
+    assert (given.run.budget, given.run.select) == (NO_LIMITS, ())
     assert given.run.outputs == ("gradegate-results.json", "gradegate-junit.xml")
 
 
@@ -69,7 +70,7 @@ def test_every_mode_of_the_comment_is_documented() -> None:
 
 
 def test_the_outputs_are_those_that_the_code_sets() -> None:
-    assert set(ACTION["outputs"]) == set(outputs())
+    assert set(ACTION["outputs"]) == set(OUTPUTS)
 
 
 @each("kind", ["inputs", "outputs"])
@@ -91,7 +92,6 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
         "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
         "GRADEGATE_ENV": "${{ toJSON(env) }}",
         "GRADEGATE_NODE": "${{ inputs.node }}",
-        "GRADEGATE_NODE_FROM": "${{ inputs.image }}",
     }
     # What cannot be uploaded fails no check, and is uploaded after a step that failed, too.
     assert upload["continue-on-error"] is True

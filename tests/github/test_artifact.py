@@ -47,7 +47,7 @@ class Repository:
         )
         self.step.event = event
         ref = "refs/pull/7/merge" if proposed else "refs/heads/main"
-        self.step.environ = {
+        self.step.environ |= {
             "GITHUB_REF": ref,
             "GITHUB_RUN_ID": str(number),
             "GITHUB_WORKFLOW_REF": f"{github.repository}/{OWN}@{ref}",
@@ -88,7 +88,8 @@ def zipped(files: dict[str, bytes]) -> bytes:
 def repository(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Repository:
     made = Repository(Step(tmp_path, Here(), github, {}), set())
     made.step.write({"promptfooconfig.yaml": CONFIG})
-    made.step.inputs = {"github_token": "ghs_actions", "openai_api_key": "sk-canary-0123456789", "openai_base_url": llm.base}
+    made.step.inputs = {"github_token": "ghs_actions"}
+    made.step.environ = {"OPENAI_API_KEY": "sk-canary-0123456789", "OPENAI_BASE_URL": llm.base}
     made.step.inputs |= {"output": "gradegate-results.json", "comment": "off"}
     llm.reply = lambda path, body: "bad" if body["messages"][0]["content"] in made.failing else "fine"
     monkeypatch.setattr(action, "connect", lambda *about, **more: replace(connect(*about, **more), pause=lambda seconds: None))
@@ -96,7 +97,7 @@ def repository(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: py
 
 
 def outcome(left: Left) -> tuple[str, str]:
-    return left.outputs["outcome"], left.outputs["new-failures"]
+    return left.outputs["decision"], left.outputs["new-failures"]
 
 
 def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repository, github: FakeGitHub, llm: FakeLlm) -> None:
@@ -109,7 +110,7 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
 
     llm.reply, good = (lambda path, body: (500, "down")), llm.reply
-    assert repository.push(4, timeout="1", retries="0").outputs.get("artifact") is None  # an inconclusive run is nothing to compare with
+    assert repository.push(4).outputs.get("artifact") is None  # an inconclusive run is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
     repository.failing.clear()

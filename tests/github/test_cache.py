@@ -36,11 +36,11 @@ def job(tmp_path: Path, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield made
 
 
-def pushed(job: Job, **inputs: str) -> tuple[int, int]:
+def pushed(job: Job) -> tuple[int, int]:
     """A push that changes nothing: the exit code, and how many calls it took."""
     job.commit()
     before = len(job.llm.requests)
-    code, _ = job.run(only_changed="false", cache="../kept", output="results.json", **inputs)
+    code, _ = job.run(when="always", cache="../kept", output="results.json")
     return code, len(job.llm.requests) - before
 
 
@@ -67,7 +67,7 @@ def test_a_cache_that_the_pull_request_commits_is_not_believed_now_and_not_when_
     (job.root / ".gradegate" / PROPOSED).write_bytes(planted)
     job.commit()
     before = len(job.llm.requests)
-    code, _ = job.run(only_changed="false", cache=".gradegate", output="results.json")
+    code, _ = job.run(when="always", cache=".gradegate", output="results.json")
     assert (code, len(job.llm.requests) - before) == (1, 4 + 4)
     assert "its folder is in the commit" in (job.root / "results.json").read_text()
     (tmp_path / "kept" / PROPOSED).write_bytes(planted)
@@ -75,18 +75,22 @@ def test_a_cache_that_the_pull_request_commits_is_not_believed_now_and_not_when_
     assert "4 kept answers not believed" in (job.root / "results.json").read_text()
 
 
-def test_the_secret_of_the_cache_is_an_input(job: Job) -> None:
+def test_the_secret_of_the_cache_is_a_variable(job: Job) -> None:
     job.environ["OPENAI_API_KEY"] = "k" * 19  # with which no code can be made
     assert [pushed(job) for _ in range(2)] == [(0, 4), (0, 4)]
-    assert [pushed(job, cache_secret="s" * 32) for _ in range(2)] == [(0, 4), (0, 0)]
-    assert pushed(job, cache_secret="t" * 32) == (0, 4)
-    assert pushed(job, cache_secret="t" * 31) == (2, 0)
+    job.environ["GRADEGATE_CACHE_SECRET"] = "s" * 32
+    assert [pushed(job) for _ in range(2)] == [(0, 4), (0, 0)]
+    job.environ["GRADEGATE_CACHE_SECRET"] = "t" * 32
+    assert pushed(job) == (0, 4)
+    job.environ["GRADEGATE_CACHE_SECRET"] = "t" * 31
+    assert pushed(job) == (2, 0)
 
 
 def test_the_secret_of_the_cache_stands_nowhere(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     secret = "cache-canary-0123456789-0123456789"
     job.llm.reply = lambda path, body: f"it is {secret}" if body["model"] == "fake" else PASS
-    pushed(job, cache_secret=secret)
+    job.environ["GRADEGATE_CACHE_SECRET"] = secret
+    pushed(job)
     said = capsys.readouterr()
     shown = said.out + said.err + (job.root / "results.json").read_text() + json.dumps(job.github.comments)
     assert "it is" in shown
@@ -115,7 +119,7 @@ def test_a_folder_of_a_workspace_whose_commit_nobody_can_read_is_not_believed(jo
 
     def run() -> tuple[int, int]:
         before = len(job.llm.requests)
-        code, _ = job.run(only_changed="false", cache=".gradegate", output="results.json")
+        code, _ = job.run(when="always", cache=".gradegate", output="results.json")
         return code, len(job.llm.requests) - before
 
     assert [run(), run()] == [(0, 4), (0, 0)]

@@ -79,16 +79,16 @@ def test_each_outcome(job: Job, event: str, whose: str, keys: str, comment: str,
         job.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
     job.github.changes("README.md")
 
-    code, outputs = job.run(event, only_changed="false")
-    assert (code, outputs["outcome"], outputs["planned"]) == (0, "pass", "1")
+    code, outputs = job.run(event, when="always")
+    assert (code, outputs["decision"], outputs["passed"]) == (0, "pass", "1")
     assert bool(outputs["comment-url"]) is (comment == POSTED)
     assert [seen.path for seen in job.github.asked("POST") if "/issues/" in seen.path] == (
         [] if comment == NOBODYS else [f"/repos/{job.github.repository}/issues/7/comments"]
     )
-    assert job.run(event)[1]["planned"] == ("0" if only == FILTERS else "1")
+    assert job.run(event)[1]["passed"] == ("0" if only == FILTERS else "1")
     job.environ |= {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
-    code, outputs = job.run(event, only_changed="false")
-    assert f"`{outputs['outcome']}`, {code}" == keys
+    code, outputs = job.run(event, when="always")
+    assert f"`{outputs['decision']}`, {code}" == keys
 
 
 # --- the pull request behind a second stage -----------------------------------------------------------------------
@@ -102,15 +102,15 @@ def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: li
     job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")
     job.github.pulls["stranger:topic/#1 &x"] = pulls
     job.github.unlike = (".number: 'x'",) if any(pull["number"] == "x" for pull in pulls) else ()
-    code, outputs = job.run("workflow_run", only_changed="false")
-    assert (code, outputs["outcome"], outputs["comment-url"]) == (0, "pass", "")
+    code, outputs = job.run("workflow_run", when="always")
+    assert (code, outputs["decision"], outputs["comment-url"]) == (0, "pass", "")
     assert job.github.asked("POST") == []
 
 
 def test_pull_requests_that_may_not_be_read_cost_the_comment_alone(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.payload, job.sha = stage(), job.git("rev-parse", "HEAD")
     job.github.trouble("GET", 403, "Resource not accessible by integration", path="/pulls")
-    assert job.run("workflow_run", only_changed="false")[0] == 0
+    assert job.run("workflow_run", when="always")[0] == 0
     assert "pull-requests: write" in capsys.readouterr().out
 
 
@@ -127,7 +127,7 @@ def commit(job: Job, prompt: str) -> None:
 def act(job: Job, event: str, *command: str) -> tuple[int, dict[str, str]]:
     """The Action, or a command, on GitHub at an event and the commit of the job."""
     job.command, job.environ["GITHUB_ACTIONS"] = command or ("action",), "true"
-    return job.run(event, only_changed="false")
+    return job.run(event, when="always")
 
 
 def test_the_table_names_every_free_event_and_closes_with_what_nobody_knows() -> None:
@@ -146,9 +146,9 @@ def test_each_row(job: Job, llm: FakeLlm, github: FakeGitHub, event: str, what: 
     commit(job, "theirs")
     code, outputs = act(job, event)
     if what == CHECKOUT:
-        assert (code, outputs["outcome"], len(llm.requests)) == (0, "pass", 2)
+        assert (code, outputs["decision"], len(llm.requests)) == (0, "pass", 2)
     else:
-        assert (code, outputs["outcome"], len(llm.requests)) == (2, "mistake", 1)
+        assert (code, outputs["decision"], len(llm.requests)) == (2, "mistake", 1)
         assert "can run with secrets for anybody" in github.comments[0]["body"]
 
 

@@ -15,8 +15,6 @@ from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
-NUMBER = "the input `repeat` is '{}' -> give a whole number from 1"
-
 
 def said(**inputs: str) -> list[str]:
     """The mistakes of inputs, spelled with underscores here and with hyphens for the runner."""
@@ -38,7 +36,7 @@ def test_any_name_is_known_or_a_mistake(name: str) -> None:
         assert name in (Path(__file__).parents[2] / "docs" / "action.md").read_text()
 
 
-@each(("variables", "read", "mistakes"), [*table(__file__, "what_inputs_mean"), ({"REPEAT": "9" * 5000}, {}, [NUMBER.format("9" * 5000)])])
+@each(("variables", "read", "mistakes"), table(__file__, "what_inputs_mean"))
 def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mistakes: list[str]) -> None:
     """Variables are spelled without `INPUT_`, except for those of others."""
     found = from_inputs({name if "INPUT" in name else f"INPUT_{name}": text for name, text in variables.items()}, Path())
@@ -46,14 +44,20 @@ def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mista
     assert {name: [*value] if isinstance(value := getattr(found.run, name), tuple) else value for name in read} == read
 
 
-@pytest.mark.parametrize("given", [{"INPUT_CHANGES": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
+@pytest.mark.parametrize("given", [{"INPUT_WEAKENING": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
 def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
     (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE": " "}, Path()).mistakes
     assert "needs `base`, which is empty" in mistake.what
     assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 
-@pytest.mark.parametrize("name", ["config", "github_token", "openai_api_key", "summary", "repeat", "output"])
+def test_a_label_for_approval_implies_that_a_weaker_gate_blocks() -> None:
+    assert from_inputs({"INPUT_BASE": ".base", "INPUT_WEAKENING": "report"}, Path()).run.weakening == "report"
+    labelled = {"INPUT_BASE": ".base", "INPUT_WEAKENING": "report", "INPUT_APPROVE-LABEL": "ok"}
+    assert from_inputs(labelled, Path()).run.weakening == "block"
+
+
+@pytest.mark.parametrize("name", ["config", "github_token", "allow_exec", "output"])
 def test_an_expression_that_nobody_filled_in_is_a_mistake_and_is_not_quoted(name: str) -> None:
     (mistake,) = said(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
     assert mistake.startswith(f"the input `{name.replace('_', '-')}` contains an expression that was not evaluated -> ")
@@ -70,7 +74,7 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "INPUT_CHAGNES": "block",
-        "INPUT_REPEAT": "three",
+        "INPUT_RETRIES": "three",
         "OPENAI_API_KEY": "sk-canary-0123456789",
         "OPENAI_BASE_URL": llm.base,
     }
@@ -78,11 +82,11 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
         monkeypatch.setenv(name, value)
     assert cli.main(["action"]) == 2
     assert llm.requests == []
-    assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2", "comment-url": ""}
+    assert read_outputs((tmp_path / "output").read_text()) == {"decision": "mistake", "comment-url": ""}
     out = capsys.readouterr().out
     for text in (out, (tmp_path / "summary").read_text()):
         assert "there is no input `chagnes`" in text
-        assert "the input `repeat` is 'three' -> give a whole number from 1" in text
+        assert "the input `retries` is 'three' -> give a whole number from 0" in text
 
 
 @pytest.mark.parametrize(("inputs", "config", "texts"), table(__file__, "messages_speak_of_inputs"))
@@ -126,10 +130,10 @@ def test_arguments_end_in_no_page_of_help_and_green(
 
 
 def test_inputs_are_spelled_as_the_runner_spells_them() -> None:
-    inputs = {"max-concurrency": "3", "an odd one": "x", "Config": "a\nb"}
+    inputs = {"comment-key": "3", "an odd one": "x", "Config": "a\nb"}
     assert handed({"GRADEGATE_INPUTS": json.dumps(inputs), "CI": "true"}) == {
         "CI": "true",
-        "INPUT_MAX-CONCURRENCY": "3",
+        "INPUT_COMMENT-KEY": "3",
         "INPUT_AN_ODD_ONE": "x",
         "INPUT_CONFIG": "a\nb",
     }
@@ -157,7 +161,7 @@ def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeyp
     monkeypatch.setenv("GRADEGATE_INPUTS", "{")
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     assert cli.main(["action"]) == 2
-    assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2"}
+    assert read_outputs((tmp_path / "output").read_text()) == {"decision": "mistake"}
 
 
 @each("variable", [INPUTS, ENV])

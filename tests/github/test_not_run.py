@@ -33,7 +33,7 @@ def github() -> Iterator[FakeGitHub]:
 def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Step:
     """A step as the pull request of a fork has it: every secret of the workflow is empty."""
     made = step(tmp_path, Here(), github, llm, FORK)
-    made.inputs |= {"openai_api_key": "", "openai_base_url": ""}
+    made.environ = {}
     return made
 
 
@@ -52,19 +52,19 @@ def test_recorded_answers_need_a_key_only_where_a_model_grades(action: Step, gra
     made = (json.dumps({"id": json.loads(line)["id"], "output": "{}"}) for line in lines)
     action.write({"evals/answers.jsonl": "\n".join(made)})
     left = action.run(answers="answers.jsonl")
-    assert (left.code, left.outputs["outcome"]) == (code, outcome)
+    assert (left.code, left.outputs["decision"]) == (code, outcome)
 
 
 @each(
-    ("error", "outcome", "code"),
+    ("error", "outcome"),
     [
-        (ConfigError(Mistake("the folder is gone")), "mistake", "2"),
-        (KeyboardInterrupt(), "inconclusive", "130"),
-        (Terminated(), "inconclusive", "143"),
-        (RuntimeError("sk-canary-0123456789"), "inconclusive", "3"),
+        (ConfigError(Mistake("the folder is gone")), "mistake"),
+        (KeyboardInterrupt(), "inconclusive"),
+        (Terminated(), "inconclusive"),
+        (RuntimeError("sk-canary-0123456789"), "inconclusive"),
     ],
 )
-def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, error: BaseException, outcome: str, code: str) -> None:
+def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, error: BaseException, outcome: str) -> None:
     environ = {
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
@@ -72,7 +72,7 @@ def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, e
     }
     with pytest.raises(type(error)), Ending(environ):
         raise error
-    assert read_outputs((tmp_path / "output").read_text()) == {"outcome": outcome, "exit-code": code}
+    assert read_outputs((tmp_path / "output").read_text()) == {"decision": outcome}
     summary = (tmp_path / "summary").read_text()
     assert "could not run" in summary
     assert "canary" not in summary

@@ -18,7 +18,7 @@ from support.job import CASE, CONFIG, Job
 def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.github.changes("README.md", "added")
     code, outputs = job.run(output="results.json\njunit.xml")
-    assert (code, outputs["outcome"], outputs["planned"], outputs["exit-code"]) == (0, "pass", "0", "0")
+    assert (code, outputs["decision"], outputs["passed"]) == (0, "pass", "0")
     assert job.llm.requests == []
     assert "Nothing to check: no case depends on the 1 file" in capsys.readouterr().out
     assert "nothing to check" in (job.root.parent / "summary").read_text().lower()
@@ -40,7 +40,7 @@ def test_a_change_of_anything_else_is_not(job: Job, changed: Any) -> None:
 
 
 def test_without_the_input_everything_is_run(job: Job) -> None:
-    assert job.ran("README.md", only_changed="false")
+    assert job.ran("README.md", when="always")
 
 
 @each(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("app", "src/app.py", False)])
@@ -56,7 +56,7 @@ def test_patterns_are_those_of_a_workflow(written: str, path: str, matches: bool
 @each("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}", "*.jsx?"])
 def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None:
     code, outputs = job.run(paths=path)
-    assert (code, outputs["outcome"]) == (2, "mistake")
+    assert (code, outputs["decision"]) == (2, "mistake")
 
 
 @each("path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"])
@@ -82,7 +82,7 @@ def test_a_folder_that_the_pull_request_deletes_is_a_change(job: Job) -> None:
 
 
 def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:
-    assert job.run(paths="src/**", only_changed="false")[0] == 2
+    assert job.run(paths="src/**", when="always")[0] == 2
 
 
 # --- what cannot be told runs everything ------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest
     assert "is an application with files that are not known" in said(job, capsys)
     asked = len(job.llm.requests)
     assert asked
-    assert job.run(allowed_hosts=host, paths="src/**")[1]["planned"] == "0"
+    assert job.run(allowed_hosts=host, paths="src/**")[1]["passed"] == "0"
     assert len(job.llm.requests) == asked
 
 
@@ -188,9 +188,9 @@ def test_a_fork_that_changes_nothing_needs_no_key(job: Job) -> None:
     job.payload["pull_request"]["head"]["repo"]["full_name"] = "stranger/repo"
     job.environ |= {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
     job.github.changes("README.md")
-    assert job.run()[1]["outcome"] == "pass"
+    assert job.run()[1]["decision"] == "pass"
     job.github.changes("evals/expected.txt")
-    assert job.run()[1]["outcome"] == "not-run"
+    assert job.run()[1]["decision"] == "not-run"
 
 
 def test_the_way_to_a_file_leads_through_every_link(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_several_configs_are_judged_alone_and_reported_in_one_comment(job: Job) 
     both = "evals/promptfooconfig.yaml\nevals/half.yaml"
     job.github.changes("evals/half-cases.yaml")
     code, outputs = job.run(config=both)
-    assert (code, outputs["outcome"], outputs["planned"], outputs["failed"]) == (0, "pass", "3", "1")
+    assert (code, outputs["decision"], outputs["passed"], outputs["failed"]) == (0, "pass", "2", "1")
     (job.root / "evals" / "expected.txt").write_text("never")
     job.commit()
     code, outputs = job.run(config=both)  # two of three fail, and the lenient rule is that of the other config
-    assert (code, outputs["outcome"], outputs["failed"]) == (1, "blocked", "2")
+    assert (code, outputs["decision"], outputs["failed"]) == (1, "blocked", "2")
     assert len(job.github.comments) == 1

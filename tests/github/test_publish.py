@@ -11,7 +11,7 @@ from gradegate.core.settings import ActionSettings, Settings
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
-from gradegate.github.publish import Step, outputs, publish, publish_mistakes
+from gradegate.github.publish import OUTPUTS, Step, publish, publish_mistakes
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
@@ -83,7 +83,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"])
+    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"])
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -91,33 +91,23 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
     assert (line.name, line.data, line.properties) == ("error", "wrong answer", {"file": "evals.yaml", "line": "3"})
     assert stage.outputs == returned
     assert returned == {
-        "outcome": "blocked",
-        "exit-code": "1",
-        "planned": "10",
-        "passed": "7",
-        "failed": "2",
+        "decision": "blocked",
+        "passed": "3",
+        "failed": "1",
         "errored": "1",
         "new-failures": "",
-        "pass-rate": "0.7777",
+        "pass-rate": "0.7500",
         "cost-usd": "0.012000",
-        "tokens": "34",
-        "overturned": "0",
-        "moved": "false",
-        "flaky": "",
         "comment-url": url,
-        "results-path": "r.json",
-        "junit-path": "r.xml",
-        "markdown-path": "r.md",
-        "html-path": "r.html",
-        "agent-path": "r.agent.md",
+        "reports": "r.json\nr.xml\nr.md\nr.html\nr.agent.md",
     }
-    assert set(outputs()) == {*returned, "artifact"}  # of runs of the default branch
+    assert set(OUTPUTS) == {*returned, "artifact"}  # of runs of the default branch
     assert f"Comment: {url}" in stage.said
 
 
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
     text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
-    publish(stage.step(token=""), decision(), 0, [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
+    publish(stage.step(token=""), decision(), [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
     assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11
 
@@ -134,12 +124,12 @@ def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: S
     ],
 )
 def test_the_rate_reads_one_only_when_everything_passed(stage: Stage, counts: Counts, rate: str) -> None:
-    assert publish(stage.step(), decision(grades=counts), 0, (), [])["pass-rate"] == rate
+    assert publish(stage.step(), decision(cases=counts), (), [])["pass-rate"] == rate
 
 
 def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
     run = RunResult((), Usage(calls=1, unpriced=1, cost=0.5))
-    assert publish(stage.step(), decision(run=run), 0, (), [])["cost-usd"] == ""
+    assert publish(stage.step(), decision(run=run), (), [])["cost-usd"] == ""
 
 
 @pytest.mark.parametrize("result", GateOutcome)
@@ -149,8 +139,8 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     stage: Stage, result: GateOutcome, mode: str, existing: bool
 ) -> None:
     if existing:
-        publish(stage.step(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
-    outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
+        publish(stage.step(), decision(), [Document(Sink.COMMENT, ("old",))], [])
+    outputs = publish(stage.step(comment=mode), decision(result), DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result not in (GateOutcome.PASS, GateOutcome.ADVISORY)
     news = result is not GateOutcome.PASS or not existing  # the old one was of a run that passed
@@ -164,7 +154,7 @@ def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) ->
     for number in ("10", "9"):
         stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
         document = Document(Sink.COMMENT, (f"report of run {number}",))
-        outputs = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, [document], [])
+        outputs = publish(stage.step(), decision(GateOutcome.BLOCKED), [document], [])
     (comment,) = stage.fake.comments
     head = f"<!-- gradegate: run=10 attempt=1 commit={'a' * 40} findings="
     assert comment["body"].startswith(head)
@@ -178,7 +168,7 @@ def test_what_could_not_run_is_news_once(stage: Stage) -> None:
     for number, words in (("5", "no tests"), ("6", "no tests"), ("7", "no grader")):
         stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
         stage.environ["GITHUB_SERVER_URL"] = "https://github.com"
-        publish_mistakes(stage.step(comment="changes"), ConfigError(Mistake(words)), 2)
+        publish_mistakes(stage.step(comment="changes"), ConfigError(Mistake(words)))
         (comment,) = stage.fake.comments
         assert f"run={number} " in comment["body"]
         assert words in comment["body"]
@@ -187,16 +177,14 @@ def test_what_could_not_run_is_news_once(stage: Stage) -> None:
 
 def test_two_jobs_keep_two_comments(stage: Stage) -> None:
     for key in ("a", "b", "a"):
-        publish(stage.step(comment_key=key), decision(), 0, DOCUMENTS, [])
+        publish(stage.step(comment_key=key), decision(), DOCUMENTS, [])
     assert len(stage.fake.comments) == 2
 
 
-def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
-    publish(stage.step(summary=False, annotations=False, comment="off"), decision(), 0, DOCUMENTS, [])
-    assert stage.summary == ""
-    assert stage.said == []
+def test_a_comment_that_is_switched_off_is_not_written(stage: Stage) -> None:
+    publish(stage.step(comment="off"), decision(), DOCUMENTS, [])
     assert stage.fake.seen == []
-    assert stage.outputs["outcome"] == "pass"
+    assert stage.outputs["decision"] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -212,19 +200,19 @@ def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
 def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
     stage: Stage, event: Event, settings: dict[str, str], words: str, warned: bool
 ) -> None:
-    outputs = publish(stage.step(event, **settings), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, [])
+    outputs = publish(stage.step(event, **settings), decision(GateOutcome.BLOCKED), DOCUMENTS, [])
     plain = [line for line in stage.said if not line.startswith("::")]
     assert any(words in line for line in plain)
     assert any(words in line for line in stage.warnings) is warned
     assert stage.fake.comments == []
-    assert (outputs["outcome"], outputs["comment-url"]) == ("blocked", "")
+    assert (outputs["decision"], outputs["comment-url"]) == ("blocked", "")
     assert stage.summary == "summary text\n"
 
 
 def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage) -> None:
     stage.fake.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
-    outputs = publish(stage.step(replace(EVENT, head_repository="mona/x")), decision(), 0, DOCUMENTS, [])
-    assert outputs["outcome"] == "pass"
+    outputs = publish(stage.step(replace(EVENT, head_repository="mona/x")), decision(), DOCUMENTS, [])
+    assert outputs["decision"] == "pass"
     assert any("comes from a fork" in warning for warning in stage.warnings)
     assert stage.summary == "summary text\n"
 
@@ -232,35 +220,33 @@ def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage)
 def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: Stage) -> None:
     stage.environ["GITHUB_OUTPUT"] = str(stage.root / "no" / "output")
     stage.environ["GITHUB_STEP_SUMMARY"] = str(stage.root)
-    assert publish(stage.step(), decision(), 0, DOCUMENTS, []) == {}
+    assert publish(stage.step(), decision(), DOCUMENTS, []) == {}
     assert [warning.partition(":")[0] for warning in stage.warnings] == ["The job summary was not written", "The outputs were not written"]
     assert len(stage.fake.comments) == 1
 
 
 def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
     stage.fake.trouble("GET", 418, "\n::set-env name=A::b\n##[set-env name=A]b")
-    publish(stage.step(), decision(), 0, DOCUMENTS, [])
+    publish(stage.step(), decision(), DOCUMENTS, [])
     assert {c.name for c in commands(stage.log)} == {"error", "warning"}
 
 
 @each(("cwd", "path", "output"), table(__file__, "report_paths_are_relative_to_the_workspace"))
 def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:
-    written = [path.format(root=stage.root), "second.json", "notes.txt"]
-    outputs = publish(stage.step(cwd=cwd), decision(), 0, (), written)
-    assert outputs["results-path"] == output
-    assert "junit-path" not in outputs
+    written = [path.format(root=stage.root), "second.json"]
+    outputs = publish(stage.step(cwd=cwd), decision(), (), written)
+    assert outputs["reports"].splitlines() == [output, f"{cwd}/second.json".lstrip("/")]
 
 
 def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
-    outputs = publish(stage.step(), decision(), 0, (), ["$(id).xml", "r.json"])
-    assert "junit-path" not in outputs
+    outputs = publish(stage.step(), decision(), (), ["$(id).xml", "r.json"])
+    assert "reports" not in outputs
     assert outputs == stage.outputs
-    assert outputs["results-path"] == "r.json"
-    assert any("junit-path" in warning for warning in stage.warnings)
+    assert any("reports" in warning for warning in stage.warnings)
 
 
 def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
-    publish(stage.step(annotations=False), decision(), 0, DOCUMENTS, [])
+    publish(stage.step(), decision(), DOCUMENTS[:1], [])
     (stage.root / "output").unlink()
     for name in ("evals.yaml", "b.yaml"):
         (stage.root / "workspace" / name).parent.mkdir(exist_ok=True)
@@ -270,9 +256,9 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
         Mistake("no tests\n@all <!-- x -->", Origin("b.yaml")),
         Mistake("no grader"),
     )
-    outputs = publish_mistakes(stage.step(comment="failures"), error, 2)
+    outputs = publish_mistakes(stage.step(comment="failures"), error)
     assert outputs == stage.outputs
-    assert outputs == {"outcome": "mistake", "exit-code": "2", "comment-url": stage.fake.comments[0]["html_url"]}
+    assert outputs == {"decision": "mistake", "comment-url": stage.fake.comments[0]["html_url"]}
     found = shown(stage.log)
     assert [c.properties for c in found] == [{"file": "evals.yaml", "line": "3"}, {"file": "b.yaml"}, {}]
     assert found[0].data == "no such type `relevance` ``` -> use answer-relevance"
@@ -286,16 +272,16 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
 @pytest.mark.parametrize(("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")])
 def test_who_gets_no_secrets_is_told_so(stage: Stage, actor: str, head: str, whose: str) -> None:
     event = replace(EVENT, actor=actor, head_repository=head or EVENT.head_repository)
-    publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")), 2)
+    publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")))
     said = f"This pull request comes from {whose}: GitHub gives its workflow no secrets"
     assert said in stage.summary
     assert [c.name for c in shown(stage.log) if said in c.data] == ["notice"]
-    publish_mistakes(stage.step(), ConfigError(Mistake("x")), 2)
+    publish_mistakes(stage.step(), ConfigError(Mistake("x")))
     assert stage.summary.count("GitHub gives its workflow no secrets") == 1
 
 
 def test_thousands_of_long_mistakes_fit_into_a_comment(stage: Stage) -> None:
     error = ConfigError(*(Mistake("x" * 5000) for _ in range(3000)))
-    outputs = publish_mistakes(stage.step(annotations=False), error, 2)
+    outputs = publish_mistakes(stage.step(), error)
     assert outputs["comment-url"]
     assert "and 2950 more; see the log" in stage.fake.comments[0]["body"]

@@ -55,6 +55,8 @@ def test_only_values_that_a_shell_takes_as_text_are_safe() -> None:
     safe, unsafe = safe_outputs({str(i): value for i, value in enumerate([*dangerous, *harmless])})
     assert list(safe.values()) == harmless
     assert unsafe == [str(i) for i in range(len(dangerous))]
+    assert safe_outputs({"reports": "a.json\nb.xml"})[1] == []
+    assert safe_outputs({"reports": "a.json\n$(id).xml"})[1] == ["reports"]
 
 
 def test_a_summary_is_added_to_what_is_there(tmp_path: Path) -> None:

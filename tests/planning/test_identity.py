@@ -158,7 +158,7 @@ def test_a_case_goes_by_its_description_and_without_one_by_its_variables(tmp_pat
 
 def test_the_runs_of_a_case_are_one_and_its_repetitions_are_not(tmp_path):
     (repeated,) = planned(tmp_path, {**CONFIG, "evaluateOptions": {"repeat": 3}})
-    (run,) = planned(tmp_path, changed(runs={"of": 3, "pass": 2}))
+    (run,) = planned(tmp_path, changed(runs="2/3"))
     assert len({identity(repeated, number) for number in range(3)}) == 3
     assert len({identity(run, number) for number in range(3)}) == 1
     assert [(call.repeat, call.most) for call in calls([repeated])] == [(0, 1), (1, 1), (2, 1)]
@@ -220,8 +220,8 @@ def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):
         changed(vars={"q": "b", "n": 1}),
         changed(threshold=0.6),
         changed(options={"repeat": 2}),
-        changed(runs={"of": 3, "pass": 2}),
-        changed(flaky={"report": True, "until": datetime.now(UTC).date().isoformat()}),
+        changed(runs="2/3"),
+        changed(flaky=datetime.now(UTC).date().isoformat()),
         changed(providerOutput="x"),
         {**CONFIG, "prompts": ["Please, say {{q}}"]},
         {**CONFIG, "providers": [{"id": "echo", "transform": "output"}]},
@@ -231,9 +231,9 @@ def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):
         ),
         {**CONFIG, "gate": {"rules": [{"name": "r", "min-pass-rate": 0.5}]}},
         {**CONFIG, "gate": {"errors": {"ignore-up-to": 0.5}}},
-        {**CONFIG, "gate": {"confirm": "off"}},
-        {**CONFIG, "gate": {"noise": 0.2}},
-        {**CONFIG, "gate": {"changes": "block"}},
+        {**CONFIG, "gate": {"reask": "off"}},
+        {**CONFIG, "gate": {"reask": {"noise": 0.2}}},
+        {**CONFIG, "gate": {"weakening": "block"}},
         {**CONFIG, "derivedMetrics": [{"name": "half", "value": "m / 2"}]},
     ],
 )

@@ -42,7 +42,7 @@ RULES = st.lists(
 def run(folder: Path, config: dict, *options: str) -> int:
     (folder / "gate.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     written = [word for name in REPORT_FILES for word in ("-o", str(folder / name))]
-    return cli.main(["run", str(folder / "gate.yaml"), *written, "--retries", "0", "--reask", "0", *options])
+    return cli.main(["run", str(folder / "gate.yaml"), *written, "--grader-retries", "0", *options])
 
 
 def by_page(folder: Path) -> dict[str, set[str]]:
@@ -120,10 +120,10 @@ def compare(folder: Path, code: int) -> None:
 def test_all_reports_and_the_exit_code_say_the_same(scripts, rules, data):
     wrong = data.draw(st.sets(st.sampled_from(range(len(scripts))), max_size=3), label="contains fails")
     old = data.draw(st.sampled_from(["", "F", "P"]), label="the base says")
-    confirm = data.draw(st.sampled_from(["grader", "off"]), label="confirm")
+    reask = data.draw(st.sampled_from(["grader", "off"]), label="reask")
     with serve() as llm, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        config = suite(llm.spec(), len(scripts), gate={"confirm": confirm, **({"rules": rules} if rules else {})})
+        config = suite(llm.spec(), len(scripts), gate={"reask": reask, **({"rules": rules} if rules else {})})
         for number, test in enumerate(config["tests"]):
             contains = {"type": "contains", "value": "nothing like it" if number in wrong else "case"}
             test["assert"] = [contains, {"type": "llm-rubric", "value": "is good"}]  # each at a line of its own
@@ -131,7 +131,7 @@ def test_all_reports_and_the_exit_code_say_the_same(scripts, rules, data):
         options = []
         if old:
             llm.reply = (lambda path, body: BAD) if old == "F" else (lambda path, body: GOOD)
-            run(folder, {**config, "gate": {"confirm": "off"}})
+            run(folder, {**config, "gate": {"reask": "off"}})
             options = ["--baseline", str((folder / "results.json").rename(folder / "base.json"))]
         llm.reply = scripted({number: said + said[-1] * 40 for number, said in enumerate(scripts)})
         compare(folder, run(folder, config, *options))
@@ -148,7 +148,7 @@ def test_no_good_case_is_listed_beside_broken_ones(gate, llm, seed):
 def blaming(gate, llm, seed):
     llm.requests.clear()
     llm.reply = flipping(0.05, seed, broken=range(5))
-    ran = gate(suite(llm.spec(), 100), "-j", "8", confirm="")
+    ran = gate(suite(llm.spec(), 100), "-j", "8", reask="")
     assert ran.code == 1
     return {case["description"] for case in ran.cases if case["blocks"]}, len(llm.requests)
 

@@ -53,6 +53,7 @@ KINDS = {
     frozenset[int]: st.just(frozenset()),  # of the rows
     CaseRuns | None: st.none(),  # these two are in no file
     Runs | None: st.none(),
+    tuple[tuple[str, str], ...]: st.dictionaries(TEXT.filter(bool), TEXT.filter(bool), max_size=2).map(lambda it: tuple(it.items())),
 }
 FIELDS = {  # by what else a field may hold than its type
     "status": st.sampled_from(["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]),
@@ -60,6 +61,7 @@ FIELDS = {  # by what else a field may hold than its type
     "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
     "repeat": st.integers(0, 3),
     "bears": st.just(False),
+    "test_metadata": st.just({}),  # which is in no file
     "powers": st.just(()),  # its rules have them
 }
 

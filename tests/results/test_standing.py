@@ -209,9 +209,9 @@ def test_a_case_of_the_base_that_is_not_what_its_assertions_come_to_is_said(text
     assert list(remarks(base, NOW, "", [])) == said
 
 
-@each("confirm", ["", "off"])
-def test_a_baseline_without_re_asks_is_said(confirm):
-    (said,) = remarks(Baseline((), "c", NOW.isoformat(), (), confirm), NOW, "", [])
+@each("reask", ["", "off"])
+def test_a_baseline_without_re_asks_is_said(reask):
+    (said,) = remarks(Baseline((), "c", NOW.isoformat(), (), reask), NOW, "", [])
     assert said.startswith("the baseline was made without re-asks")
 
 

@@ -20,7 +20,7 @@ def test_seconds_run_from_the_start(llm, gate):
     llm.reply = passing
     llm.latency = 0.2
     started = time.monotonic()
-    ran = gate(config(llm, 100), "--max-seconds", "0.5", "-j", "1")
+    ran = gate(config(llm, 100), "--budget", "0.5 s", "-j", "1")
     assert 1 <= len(llm.requests) <= 4
     assert time.monotonic() - started < PATIENCE
     assert "not run: the budget of 0.5 seconds is used up" in ran.grades[-1]["reason"]

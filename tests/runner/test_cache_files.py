@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_made_is_said(llm, again):
 # --- several processes, and one that is killed ----------------------------------------------------------------
 
 
-CACHED = ("--cache", "kept", "--confirm", "off")
+CACHED = ("--cache", "kept", "--reask", "off")
 
 
 def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):

@@ -48,9 +48,9 @@ def test_a_second_push_with_a_case_that_fails_asks_again_and_nothing_else(llm, p
     written = keyed(llm, 3)
     for test in written["tests"]:
         test["assert"] = [{"type": "llm-rubric", "value": f"is polite to {test['vars']['x']}"}]
-    ran, asked = pull(written, "--confirm", "grader")
+    ran, asked = pull(written, "--reask", "grader")
     assert (ran.code, asked) == (1, 6 + 2)  # F, and F F
-    ran, asked = pull(written, "--confirm", "grader")
+    ran, asked = pull(written, "--reask", "grader")
     assert (ran.code, asked) == (1, 2)
 
 
@@ -208,7 +208,7 @@ def test_a_secret_that_could_be_found_by_trying_is_a_mistake(llm, again, monkeyp
     ran, asked = again(config(llm, 1))
     assert (ran.code, asked) == (code, 0 if code else 2)
     if code:
-        assert f"`cache-secret` (GRADEGATE_CACHE_SECRET) has {length} character" in ran.err
+        assert f"GRADEGATE_CACHE_SECRET has {length} character" in ran.err
         assert "ZqZq" not in ran.err + ran.out
 
 

@@ -15,20 +15,19 @@ from support.kept import config
 
 
 def said(llm, gate, written, *arguments: str) -> list[str]:
-    ran = gate(written, "--estimate", *arguments)
+    ran = gate(written, *arguments, command="validate")
     assert (ran.code, llm.requests, ran.results) == (0, [], {})
-    return ran.out.splitlines()
+    lines = ran.out.splitlines()
+    return lines[next(at for at, line in enumerate(lines) if line.startswith("target: ")) :]
 
 
-def test_validate_warns_first_says_the_same_and_sums_up_last(llm, gate, capsys):
+def test_validate_warns_first_and_sums_up_last(llm, gate):
     written = config(llm, 5)
     written["tests"].append({"vars": {"text": "unchecked"}})
-    estimated = said(llm, gate, written, "--repeat", "2", "--confirm", "grader")
-    assert cli.main(["validate", "--repeat", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = gate(written, "--repeat", "2", command="validate", reask="").out.splitlines()
     warned = [number for number, line in enumerate(lines) if "warning: " in line]
     assert warned == list(range(len(warned))) != []
-    assert [line for line in lines if line in estimated] == estimated[:-1]
+    assert "target: 12 calls" in lines
     assert lines[-1] == "valid: 12 answers and 10 assertions planned"
     assert llm.requests == []
 
@@ -77,14 +76,14 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
     written["prompts"] = ["You help."]
     lines = said(llm, gate, written)
-    gate(written, "--reask", "0")
+    gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
     assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
 
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
-    def most(confirm: str) -> float:
-        line = said(llm, gate, config(llm, 10), "--confirm", confirm)[3]
+    def most(reask: str) -> float:
+        line = said(llm, gate, config(llm, 10), "--reask", reask)[3]
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")
@@ -119,7 +118,7 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
         ({"fewest": (5, 4)}, 1, "grader: 4 calls"),
         ({"fewest": (6, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
-        ({"sentinels": 1}, 2, "sentinels: 1 call of graders, where a rule is missed or a history is written"),
+        ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
         ({"most_usd": 1.5}, 3, "cost: about 1.5 USD"),
         ({"most_usd": 1.6}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),
@@ -141,10 +140,10 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     "repeat, said",
     [
         (1, None),
-        (2, "With `runs: {of: 2, pass: 2}`, 5.9% are"),
-        (3, "With `runs: {of: 3, pass: 2}`, 0.26% are"),
-        (4, "With `runs: {of: 4, pass: 3}`, 0.52% are"),
-        (20, "With `runs: {of: 20, pass: 11}`, less than 0.01% are"),
+        (2, "With `runs: 2/2`, 5.9% are"),
+        (3, "With `runs: 2/3`, 0.26% are"),
+        (4, "With `runs: 3/4`, 0.52% are"),
+        (20, "With `runs: 11/20`, less than 0.01% are"),
         (21, None),
     ],
 )

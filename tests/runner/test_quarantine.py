@@ -11,13 +11,13 @@ from support.flips import scripted, suite
 
 def quarantined(llm, cases=3):
     config = suite(llm.spec(), cases)
-    config["tests"][0]["flaky"] = {"report": True, "until": (datetime.now(UTC).date() + timedelta(30)).isoformat()}
+    config["tests"][0]["flaky"] = (datetime.now(UTC).date() + timedelta(30)).isoformat()
     return config
 
 
 def run(gate, llm, config, replies):
     llm.reply = by("m1", scripted(replies))
-    return gate(config, "--history", HISTORY, confirm="")
+    return gate(config, "--history", HISTORY, reask="")
 
 
 def flaking(gate, llm, config):

@@ -32,13 +32,13 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
     for number, vector in enumerate(VECTORS):
         llm.requests.clear()
         llm.reply = scripted_runs([vector["replies"]])
-        config = suite_of_runs(llm, 1, noise=NOISE, runs={"of": vector["of"], "pass": vector["pass"]})
+        config = suite_of_runs(llm, 1, reask={"noise": NOISE}, runs=f"{vector['pass']}/{vector['of']}")
         arguments, files = ["-j", "1"], {}
         if vector["recorded"] is not None:
             (call,) = calls_of(config, tmp_path, capsys)
             answers = [{"id": call["id"], "output": f"case 0, run {run + 1}"} for run in range(vector["recorded"])]
             arguments, files = [*arguments, "--answers", "a.jsonl"], {"a.jsonl": "\n".join(map(json.dumps, answers))}
-        ran = gate(config, *arguments, confirm=vector["confirm"], **files)
+        ran = gate(config, *arguments, reask=vector["confirm"], **files)
         rows = ran.cases
         found = {
             "verdict": rows[0]["verdict"],
@@ -70,9 +70,9 @@ def test_repeat_without_runs_is_told_with_its_number(gate, tmp_path, capsys):
     (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config))
     said = (
         "`repeat: 3` makes each of 15 cases pass 3 times. If each run fails 3% of the time, an unchanged pull request is blocked in "
-        "75% of runs. With `runs: {of: 3, pass: 2}`, 3.9% are"
+        "75% of runs. With `runs: 2/3`, 3.9% are"
     )
-    for arguments, is_said in (([], True), (["--runs", "2/3"], False), (["--repeat", "1"], False)):
+    for arguments, is_said in (([], True), (["--repeat", "1"], False)):
         assert cli.main(["validate", *arguments]) == 0
         assert (said in capsys.readouterr().out) == is_said
     ran = gate(config, "--baseline", str(tmp_path.parent / f"{tmp_path.name}-base.json"))
@@ -86,13 +86,13 @@ def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
     llm.reply = scripted_runs([["P", "F", "P"], ["P", "F", "P"], ["F"], ["P", "F", "F", "F"]])
     rules = [
         {"name": "most", "min-pass-rate": 0.5},
-        {"name": "strict", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": {"pass": 3}},
-        {"name": "first", "min-pass-rate": 1, "select": {"description": "case 0"}, "runs": {"of": 1, "pass": 1}},
-        {"name": "own", "min-pass-rate": 1, "select": {"description": "case 3"}, "runs": {"pass": 3}, "blocking": False},
+        {"name": "strict", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": "3/3"},
+        {"name": "first", "min-pass-rate": 1, "select": {"description": "case 0"}, "runs": "1/1"},
+        {"name": "own", "min-pass-rate": 1, "select": {"description": "case 3"}, "runs": "3/3", "blocking": False},
     ]
-    config = suite_of_runs(llm, 4, runs={"of": 3, "pass": 2}, rules=rules)
-    config["tests"][2]["runs"] = {"of": 1, "pass": 1}
-    config["tests"][3]["runs"] = {"of": 4, "pass": 1}
+    config = suite_of_runs(llm, 4, runs="2/3", rules=rules)
+    config["tests"][2]["runs"] = "1/1"
+    config["tests"][3]["runs"] = "1/4"
     ran = gate(config, "-j", "1")
     assert [(rule["name"], rule["passed"], rule["failed"]) for rule in ran.results["rules"]] == [
         ("most", 3, 1),
@@ -106,8 +106,8 @@ def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
 def test_a_rule_has_no_runs_made_of_a_case_that_it_does_not_look_at(gate, llm):
     llm.reply = scripted_runs([["P"], ["P", "P", "P"]])
     rules = [
-        {"name": "all", "min-pass-rate": 1, "runs": {"of": 2, "pass": 1}},
-        {"name": "one", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": {"of": 4, "pass": 3}},
+        {"name": "all", "min-pass-rate": 1, "runs": "1/2"},
+        {"name": "one", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": "3/4"},
     ]
     assert (gate(suite_of_runs(llm, 2, rules=rules), "-j", "1").code, asked(llm, "target")) == (0, 1 + 3)
 
@@ -115,8 +115,8 @@ def test_a_rule_has_no_runs_made_of_a_case_that_it_does_not_look_at(gate, llm):
 @pytest.mark.parametrize(("numbers", "code"), [([1, 2], 0), ([1, 3], 3), ([2, 3], 3)])
 def test_a_recorded_run_keeps_its_number_so_that_none_is_left_out_unseen(gate, llm, tmp_path, capsys, numbers, code):
     llm.reply = lambda path, body: GOOD
-    rules = [{"name": "first two", "min-pass-rate": 1, "runs": {"of": 2, "pass": 2}}, {"name": "any", "min-pass-rate": 1}]
-    config = suite_of_runs(llm, 1, runs={"of": 3, "pass": 1}, rules=rules)
+    rules = [{"name": "first two", "min-pass-rate": 1, "runs": "2/2"}, {"name": "any", "min-pass-rate": 1}]
+    config = suite_of_runs(llm, 1, runs="1/3", rules=rules)
     (call,) = calls_of(config, tmp_path, capsys)
     answers = "\n".join(json.dumps({"id": call["id"], "output": "good", "run": number}) for number in numbers)
     ran = gate(config, "-j", "1", "--answers", "a.jsonl", **{"a.jsonl": answers})
@@ -126,7 +126,7 @@ def test_a_recorded_run_keeps_its_number_so_that_none_is_left_out_unseen(gate, l
 def test_a_run_is_a_whole_conversation(gate, llm):
     """The second test tells what the first was answered in the same run, and both are asked as long as one needs it."""
     llm.reply = scripted_runs([["P", "P", "P"], ["P", "F", "P"]])
-    config = suite_of_runs(llm, 2, runs={"of": 3, "pass": 2})
+    config = suite_of_runs(llm, 2, runs="2/3")
     config["prompts"] = ["{% for it in _conversation %}{{ it.output }}; {% endfor %}{{q}}"]
     ran = gate(config, "-j", "1")
     assert [(case["description"], case["run"], case["verdict"], case["runs"]) for case in ran.cases] == [
@@ -138,8 +138,8 @@ def test_a_run_is_a_whole_conversation(gate, llm):
 
 def test_the_mean_score_is_of_all_runs_and_a_rule_with_fewer_looks_at_its_first(gate, llm):
     llm.reply = scripted_runs([["P", "F", "P"]])
-    rules = [{"name": "all", "min-score": 0.5}, {"name": "one", "min-score": 0.5, "runs": {"of": 1, "pass": 1}}]
-    ran = gate(suite_of_runs(llm, 1, runs={"of": 3, "pass": 2}, rules=rules), "-j", "1")
+    rules = [{"name": "all", "min-score": 0.5}, {"name": "one", "min-score": 0.5, "runs": "1/1"}]
+    ran = gate(suite_of_runs(llm, 1, runs="2/3", rules=rules), "-j", "1")
     assert [rule["score"] for rule in ran.results["rules"]] == [pytest.approx((0.9 + 0.2 + 0.9) / 3), 0.9]
 
 
@@ -160,21 +160,21 @@ NEW = [{"name": "new", "max-new-failures": 0}]
 @pytest.mark.parametrize(
     ("base", "runs", "head", "said", "judged"),
     [
-        (["P", "P"], {"of": 3, "pass": 2}, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3),
-        (["P", "P"], {"of": 3, "pass": 2}, ["P", "F", "P"], "no new failure", 3),
-        (["F", "F"], {"of": 3, "pass": 2}, ["F", "F"], "no new failure; 1 known failure not counted", 1 + 1),
+        (["P", "P"], "2/3", ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3),
+        (["P", "P"], "2/3", ["P", "F", "P"], "no new failure", 3),
+        (["F", "F"], "2/3", ["F", "F"], "no new failure; 1 known failure not counted", 1 + 1),
         (["P"], None, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3 + 2),
     ],
 )
 def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, head, said, judged):
     before, now = scripted_runs([base]), scripted_runs([head])
     llm.reply = lambda path, body: f"{'old ' * (body['model'] == 'target')}{before(path, body)}"
-    gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", confirm="")
+    gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", reask="")
     kept = tmp_path.parent / f"{tmp_path.name}-base.json"
     kept.write_text((tmp_path / "results.json").read_text())
     llm.requests.clear()
     llm.reply = lambda path, body: GOOD if "old case" in str(body) else now(path, body)
-    ran = gate(suite_of_runs(llm, 1, rules=NEW, runs={"of": 3, "pass": 2}), "-j", "1", "--baseline", str(kept), confirm="")
+    ran = gate(suite_of_runs(llm, 1, rules=NEW, runs="2/3"), "-j", "1", "--baseline", str(kept), reask="")
     assert said in ran.results["rules"][0]["reason"]
     assert (asked(llm, "judge"), ran.code) == (judged, int(said.startswith("1 new")))
     if runs and ran.code:
@@ -183,11 +183,11 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
 
 # --- what it holds --------------------------------------------------------------------------------------------
 
-CELLS = [  # runs, confirm, flips of the judge, share of failing runs of the last case, blocked of all, target calls a case
-    ({"of": 3, "pass": 2}, "off", 0.0, 0.03, 0.039, 2.06),
-    ({"of": 3, "pass": 2}, "grader", 0.05, 0.03, 0.033, 2.15),
-    ({"of": 3, "pass": 2}, "off", 0.05, 0.03, 0.233, 2.14),
-    ({"of": 3, "pass": 2}, "grader", 0.05, 0.9, 0.945, 2.15),
+CELLS = [  # runs, reask, flips of the judge, share of failing runs of the last case, blocked of all, target calls a case
+    ("2/3", "off", 0.0, 0.03, 0.039, 2.06),
+    ("2/3", "grader", 0.05, 0.03, 0.033, 2.15),
+    ("2/3", "off", 0.05, 0.03, 0.233, 2.14),
+    ("2/3", "grader", 0.05, 0.9, 0.945, 2.15),
 ]
 CASES, TIMES = 15, 200
 
@@ -200,7 +200,7 @@ def drawn(*of):
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", range(len(CELLS)))
 def test_a_cell_of_the_specification(gate, llm, cell):
-    runs, confirm, flips, broken, blocked, calls = CELLS[cell]
+    runs, reask, flips, broken, blocked, calls = CELLS[cell]
     made, seed = Counter(), 0
 
     def reply(path, body):
@@ -217,7 +217,7 @@ def test_a_cell_of_the_specification(gate, llm, cell):
     config, codes, asks = suite_of_runs(llm, CASES, runs=runs), Counter(), 0
     for seed in range(TIMES):  # noqa: B007  # which `reply` looks at
         made.clear()
-        codes[gate(config, "-q", confirm=confirm).code] += 1
+        codes[gate(config, "-q", reask=reask).code] += 1
         asks += made.total()
     spread = 4 * (TIMES * blocked * (1 - blocked)) ** 0.5  # so far off in one of 15,000
     assert abs(codes[1] - TIMES * blocked) <= spread + 1, codes

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gradegate.core.policy import Limits
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
+from gradegate.planning import planner
 from gradegate.runner.rounds import Portions
 from support import flips
 from support.each import each
@@ -62,7 +63,9 @@ def stories(gate, llm, written, most: int, *arguments) -> list[object]:
     for at_once in ("1", "4", "50"):
         llm.reply = unsteady(most)
         llm.requests.clear()
-        ran = gate(written, "--max-calls", str(most), "-j", at_once, "--retries", "1", *arguments, confirm="")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(planner, "RETRIES", 1)
+            ran = gate(written, "--budget", f"{most} calls", "-j", at_once, *arguments, reask="")
         assert len(llm.requests) == ran.results["budget"]["calls"] <= most
         told.append(story(ran))
     return told
@@ -87,7 +90,7 @@ def test_the_same_verdicts_and_votes_whatever_the_threads_do(gate, llm, most):
 
 @pytest.mark.parametrize("most", [14, 23])
 def test_also_where_answers_are_asked_for_anew(gate, llm, most):
-    first, *others = stories(gate, llm, two_of_each(llm), most, "--confirm", "answers")
+    first, *others = stories(gate, llm, two_of_each(llm), most, "--reask", "answers")
     assert all(other == first for other in others)
 
 
@@ -96,7 +99,7 @@ def test_no_failure_that_is_asked_again_takes_the_calls_of_all_others(gate, llm,
     """Eight answers whose grader fails each ask; three votes are needed. The calls are given out in turn, in plan order."""
     for at_once in ("1", "4", "50"):
         llm.reply = lambda path, body: flips.BAD
-        ran = gate(flips.suite(llm.spec(), 8), "--max-calls", str(most), "-j", at_once, confirm="")
+        ran = gate(flips.suite(llm.spec(), 8), "--budget", f"{most} calls", "-j", at_once, reask="")
         asks = [max(1, len(grade["votes"])) for grade in ran.grades]
         assert sum(asks) == most
         assert asks == sorted(asks, reverse=True)
@@ -107,7 +110,7 @@ def test_no_failure_that_is_asked_again_takes_the_calls_of_all_others(gate, llm,
 def test_calls_that_confirm_one_of_them_block(gate, llm):
     for at_once in ("1", "50"):
         llm.reply = lambda path, body: flips.BAD
-        ran = gate(flips.suite(llm.spec(), 8), "--max-calls", "17", "-j", at_once, confirm="")
+        ran = gate(flips.suite(llm.spec(), 8), "--budget", "17 calls", "-j", at_once, reask="")
         assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (1, ["fail"] * 8)
         assert "7 cases failed once and were not re-asked" in ran.results["reason"]
 
@@ -127,7 +130,7 @@ def test_what_was_paid_and_came_to_nothing_is_on_the_bill(gate, llm):
     written = flips.suite(llm.spec("judge", cost=0.01), 2)
     written["defaultTest"]["assert"] = [rubric, {**rubric, "value": "is kind"}]
     llm.reply = lambda path, body: flips.GOOD
-    ran = gate(written, "--max-calls", "3", confirm="")
+    ran = gate(written, "--budget", "3 calls", reask="")
     assert [grade["outcome"] for grade in ran.grades] == ["pass", "pass", "error", "error"]
     assert {grade["reason"] for grade in ran.grades[2:]} == {"not run: the budget of 3 calls is used up"}
     assert [grade["usage"]["calls"] for grade in ran.grades] == [1, 1, 0, 0]  # whose the last one was is chance
@@ -142,7 +145,7 @@ def test_what_a_target_took_for_an_answer_that_came_to_nothing_is_too(gate, llm,
     written = flips.suite(llm.spec("judge", cost=0.01), 2, providers=[llm.spec("target", cost=0.01)])
     written["defaultTest"]["assert"] = [rubric, {**rubric, "value": "is kind"}]
     llm.reply = lambda path, body: flips.BAD if body["model"] == "judge" else f"case {len(llm.requests)}"
-    ran = gate(written, "--max-calls", str(most), "-j", "1", "--confirm", "answers", confirm="")
+    ran = gate(written, "--budget", f"{most} calls", "-j", "1", "--reask", "answers", reask="")
     summary = ran.results["summary"]
     assert summary["target"]["calls"] + summary["grader"]["calls"] == most
     assert summary["cost_usd"] == pytest.approx(ran.results["budget"]["usd"])

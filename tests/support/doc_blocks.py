@@ -66,7 +66,7 @@ class Block:
 
 def named(text: str) -> str:
     """A text of a page with models and a date in it."""
-    text = text.replace("until: DATE", f"until: {datetime.now(UTC) + timedelta(30):%Y-%m-%d}")
+    text = text.replace("flaky: DATE", f"flaky: {datetime.now(UTC) + timedelta(30):%Y-%m-%d}")
     for written, meant in NAMED.items():
         text = text.replace(written, meant)
     return text

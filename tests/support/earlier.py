@@ -17,7 +17,7 @@ def earlier(gate, llm, config, runs: int, replies=None, model: str = "m1") -> No
     """So many runs, each with the history of those before; ``replies`` are scripted for each run anew."""
     for _ in range(runs):
         llm.reply = by(model, scripted(replies or {}))
-        gate(config, "--history", HISTORY, "--history-out", HISTORY, confirm="")
+        gate(config, "--history", HISTORY, "--history-out", HISTORY, reask="")
 
 
 def records(folder) -> list[dict]:

@@ -59,8 +59,8 @@ class Job:
         self.github.pull = {"head": {"sha": sha, "ref": "topic"}, "base": {"sha": "b" * 40, "ref": "main"}}
 
     def run(self, event: str = "pull_request", **inputs: str) -> tuple[int, dict[str, str]]:
-        given = {"config": "evals/promptfooconfig.yaml", "only-changed": "true", "github-token": "ghs_actions"}
-        if inputs.get("only_changed", "true") == "true":  # the model is on loopback, where it may be an application
+        given = {"config": "evals/promptfooconfig.yaml", "when": "changed", "github-token": "ghs_actions"}
+        if inputs.get("when", "changed") == "changed":  # the model is on loopback, where it may be an application
             given["paths"] = "app/**"
         given |= {name.replace("_", "-"): value for name, value in inputs.items()}
         outside = self.root.parent
@@ -96,7 +96,7 @@ class Job:
             self.github.changes(*([change] if isinstance(change, str) else change))
         before = len(self.llm.requests)
         code, outputs = self.run(**inputs)
-        assert (code, outputs["outcome"]) == (0, "pass")
+        assert (code, outputs["decision"]) == (0, "pass")
         return len(self.llm.requests) > before
 
 

@@ -2,7 +2,7 @@
 
 A scene is laid over `base` (or what `like` names), key by key. Its keys: `config` (`without` drops keys of it), `test` and `assert` for a
 config with one test, `cases` for so many of it (`<n>` is the number of each, `but` is laid over those that it numbers), `name` of its
-file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `confirm`, `llm` (what the model says, after a
+file, `files`, `env`, `constants` of modules, `run` (arguments) or `command` (all words), `reask`, `llm` (what the model says, after a
 `latency` in seconds) and `expect`. `rows` are played each for itself: `<column>` stands for its value; each again for all `ways`, which
 are parts of a scene. `first` and `then` are runs before and after it in the same folder, which expect something of their own; `keep`
 copies what a run left behind for those after it, `edit` puts values at paths of a JSON file before a run. `<llm>` is a provider, `<models>` one of
@@ -41,7 +41,7 @@ from support.each import tables
 from support.graded import models
 from support.vendors import made
 
-KEYS = {*"config without test assert cases but name files env constants run command confirm llm latency".split()}
+KEYS = {*"config without test assert cases but name files env constants run command reask llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
 RULES = {"say", "turns", "verdicts", "embed", "contradicted", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
@@ -137,7 +137,7 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
         for file, content in filled(written, told).items():
             write(folder / file, content)
     (results := folder / "results.json").unlink(missing_ok=True)
-    usual = ["run", "-o", "results.json", "--retries", "0", "--reask", "0", *scene.get("confirm", ["--confirm", "off"]), name]
+    usual = ["run", "-o", "results.json", "--grader-retries", "0", *scene.get("reask", ["--reask", "off"]), name]
     (capsys := request.getfixturevalue("capsys")).readouterr()
     code = cli.main(scene["command"] if "command" in scene else [*usual, *map(str, scene.get("run", ()))])
     out, err = capsys.readouterr()

@@ -38,7 +38,7 @@ class Sharded:
 
     def command(self, *arguments: str) -> int:
         begin()
-        return cli.main([*arguments, "--reask", "0", "--retries", "0", *self.options])
+        return cli.main([*arguments, "--grader-retries", "0", *self.options])
 
     def one(self) -> tuple[int, dict]:
         """One run of everything: its code and results."""

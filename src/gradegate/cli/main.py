@@ -11,14 +11,18 @@ from typing import Any, NoReturn
 
 from gradegate import __version__
 from gradegate.cli.output import FIRST, complain, epilog, tell
+from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Terminated
+from gradegate.files.documents import table
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.registry import suggest
 from gradegate.reports.format.streams import guard
 
 # Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
-COMMANDS = tuple(
-    "init migrate run rerun merge validate cases view explain calibrate list schema action".split()
+HIDDEN = "action"  # the container's command, which nobody types
+COMMANDS = (
+    *"init run validate view explain cases calibrate migrate merge schema".split(),
+    HIDDEN,
 )
 _struck: list[int] = []  # the signal that ended the command
 
@@ -57,9 +61,12 @@ def _main(argv: Sequence[str]) -> int:
             complain(FIRST)
             return MISTAKE
         if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
-            complain(
-                f"gradegate: there is no command `{_shown(argv[0])}` -> {suggest(argv[0], COMMANDS) or 'see gradegate --help'}"
+            cure = (
+                table("config", "removed.yaml")["commands"].get(argv[0])
+                or suggest(argv[0], [name for name in COMMANDS if name != HIDDEN])
+                or "see gradegate --help"
             )
+            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
             return MISTAKE
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
@@ -119,9 +126,8 @@ class _Parser(argparse.ArgumentParser):
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
-            cure = suggest(
-                wrong, [name for name in self._option_string_actions if name.startswith("--")]
-            )
+            flags = [name for name in self._option_string_actions if name.startswith("--")]
+            cure = _instead(wrong.removeprefix("--")) or suggest(wrong, flags)
             what = (
                 f"there is no option `{_shown(wrong)}`"
                 if wrong.startswith("-")
@@ -134,6 +140,15 @@ class _Parser(argparse.ArgumentParser):
         help_ = "" if " -> " in message else f" -> see {self.prog} --help"
         complain(f"{self.prog}: {_shown(message.removeprefix('argument '), 400)}{help_}")
         self.exit(MISTAKE)
+
+
+def _instead(name: str) -> str:
+    """What to write in place of a flag that was removed, or of an input that is no flag; else an empty string."""
+    from gradegate.core.settings import OPTIONS
+
+    removed = table("config", "removed.yaml")
+    reasons = {option.name: option.no_flag for option in OPTIONS}
+    return worded((removed["options"] | removed["flags"] | reasons).get(name, ""), inputs=False)
 
 
 def _shown(text: str, most: int = 60) -> str:
@@ -155,11 +170,12 @@ def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
         else {*COMMANDS}.intersection(first)
     ):
         command: Any = import_module(f"gradegate.cli.commands.{name}")
-        texts = {
-            "help": command.ABOUT,
+        texts: dict[str, Any] = {
             "description": f"{command.ABOUT.capitalize()}.",
             "epilog": epilog(name),
         }
+        if name != HIDDEN:
+            texts["help"] = command.ABOUT
         own = parsers.add_parser(
             name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {})
         )

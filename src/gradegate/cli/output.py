@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Mistake
-from gradegate.gate.exit_codes import PASS, exit_code
+from gradegate.gate.exit_codes import exit_code
 
 EXAMPLES: Mapping[str, str] = {
     "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
-    "rerun": "gradegate rerun results.json --failed",
     "merge": "gradegate merge parts evals/support.yaml -o results.json",
     "validate": "gradegate validate evals/support.yaml",
     "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
     "calibrate": "gradegate calibrate evals/support.yaml labels.jsonl -o calibration.json",
-    "list": "gradegate list",
     "schema": "gradegate schema config > gradegate.schema.json",
     "init": "gradegate init",
     "migrate": "gradegate migrate --write",
@@ -36,7 +34,7 @@ _DECIDED = {
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("", "run", "rerun", "merge", "action"), _DECIDED),
+    **dict.fromkeys(("", "run", "merge", "action"), _DECIDED),
     "validate": {"0": "no mistake", "2": _MISTAKE},
     "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
     "calibrate": {
@@ -51,7 +49,7 @@ gradegate gates pull requests on LLM evals. These five commands are enough to be
   gradegate init             writes a first config and a workflow
   gradegate validate         finds every mistake, and says what a run would take
   gradegate run              asks, grades and decides
-  gradegate rerun --failed   asks again what failed last
+  gradegate run --failed     asks again what failed last
   gradegate explain CASE     tells the whole story of one case
 
 All commands: gradegate --help. Options of one: gradegate run --help."""
@@ -151,19 +149,8 @@ def report_shard(shard: ShardReport) -> int:
     return shard.code
 
 
-def estimated(settings: Settings) -> int:
-    """Print what a run would ask; asks nothing."""
-    from gradegate.runner.prepare import prepare
-
-    prepared = prepare(settings)
-    say_estimate(prepared)
-    parts = settings.shard
-    print(f"planned: {planned(prepared)}{f', by all {parts[1]} shards together' if parts else ''}")
-    return PASS
-
-
 def say_estimate(prepared: Prepared) -> None:
-    """Print what a run of the plan would take, and what its rules cannot see: the same for everybody who asks."""
+    """Print what a run of the plan would take, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
     from gradegate.runner.estimate import estimate, said
 

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import table
 
 _NAMES = frozenset(option.name for option in OPTIONS if option.flags)
+REMOVED: Mapping[str, str] = table("config", "removed.yaml")["options"]
 
 
 def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
@@ -25,13 +26,13 @@ def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
 
 def add(parser: argparse.ArgumentParser, command: str) -> None:
     """The options of a command, and its configs; what nobody gives is not in the namespace."""
-    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS", "rerun": "[RESULTS] --failed"}
+    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS"}
     parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
     how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
     for option in sorted(
         RUN_OPTIONS, key=lambda it: bool(it.flags)
     ):  # what has no flag stands before the configs
-        if command not in option.commands or (command == "rerun" and option.field == "configs"):
+        if command not in option.commands:
             continue
         if not option.flags:
             parser.add_argument(option.field, metavar=option.metavar, help=_help(option))
@@ -52,6 +53,12 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
                 f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
             )
             how: dict[str, Any] = {"action": form, "metavar": value, "type": partial(_read, option)}
+            if option.metavar.startswith("["):  # the value may be left out
+                how |= {
+                    "metavar": option.metavar.strip("[]"),
+                    "nargs": "?",
+                    "const": option.otherwise,
+                }
             parser.add_argument(*option.flags, dest=option.field, help=_help(option), **how)
     if command in PLANNING:
         for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):
@@ -59,6 +66,10 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
                 parser.add_argument(
                     *names, action=action, nargs=count, const=why, help=argparse.SUPPRESS
                 )
+    for name, why in REMOVED.items():
+        parser.add_argument(
+            f"--{name}", action=_Removed, nargs="?", const=why, help=argparse.SUPPRESS
+        )
 
 
 def _help(option: Option) -> str:
@@ -132,3 +143,12 @@ class _Refused(_NoEffect):
         raise ConfigError.at(
             f"{option_string} of promptfoo is not an option here", None, str(self.const)
         )
+
+
+class _Removed(_NoEffect):
+    """An option that gradegate no longer has."""
+
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        raise ConfigError.at(f"there is no option {option_string}", None, str(self.const))

@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -14,11 +14,11 @@ from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
-from gradegate.config.keys import AssertionKeys, FlakyKeys, OptionKeys, TestKeys
+from gradegate.config.keys import AssertionKeys, OptionKeys, TestKeys
 from gradegate.config.reader import Desk
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.policy import Note, Quarantine
+from gradegate.core.policy import Note, Quarantine, runs_of
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
 from gradegate.errors import ConfigError, Origin
@@ -181,11 +181,11 @@ class CaseReader(Struct, frozen=True):
                 if test.get("turns") is not None
                 else (),
                 metadata=keys.metadata or NOTHING,
-                runs=self.desk.runs(keys.runs, Origin(file, document.line_of(test, ["runs"])))
+                runs=runs_of(keys.runs, Origin(file, document.line_of(test, ["runs"])))
                 if keys.runs
                 else None,
                 quarantine=self._quarantine(
-                    keys.flaky, Origin(file, document.line_of(test, ["flaky", "until"]))
+                    keys.flaky, Origin(file, document.line_of(test, ["flaky"]))
                 )
                 if keys.flaky
                 else None,
@@ -195,12 +195,12 @@ class CaseReader(Struct, frozen=True):
             self.desk.mistakes += e.mistakes
             return None
 
-    def _quarantine(self, keys: FlakyKeys, origin: Origin) -> Quarantine:
-        days = (keys.until - datetime.now(UTC).date()).days
+    def _quarantine(self, until: date, origin: Origin) -> Quarantine:
+        days = (until - datetime.now(UTC).date()).days
         if days > LONGEST:
-            what = f"`until` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
+            what = f"`flaky` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
             raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
-        return Quarantine(keys.until, days)
+        return Quarantine(until, days)
 
     def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
@@ -295,7 +295,7 @@ class CaseReader(Struct, frozen=True):
             transform=scripts.code(keys.transform, self.desk.source, origin),
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
-            confirm=keys.confirm or "",
+            reask=keys.reask or "",
             origin=origin,
         )
 

@@ -38,7 +38,7 @@ class Dialect(Struct, frozen=True):
     """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
 
     name: str
-    summary: str  # one line for ``gradegate list``
+    summary: str  # what its files are, for messages
     recognises: Callable[[Any], bool]
     read: Callable[
         [Source], Suite

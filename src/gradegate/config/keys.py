@@ -1,5 +1,6 @@
 """The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -9,11 +10,11 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
-from gradegate.core.field_types import Day, Number, Share, Threshold, Whole
-from gradegate.core.options import MOST_RUNS
+from gradegate.core.field_types import Day, Number, PassOf, Share, Threshold, Whole
 from gradegate.core.policy import NOISE
 
 Text = Annotated[
@@ -31,7 +32,7 @@ class _Keys(BaseModel):
 
 
 # YAML reads `off` as false.
-Confirm = Annotated[
+ReaskMode = Annotated[
     Literal["off", "grader", "answers"],
     BeforeValidator(lambda value: "off" if value is False else value),
 ]
@@ -49,17 +50,10 @@ class AssertionKeys(_Keys):
     rubric_prompt: Any = None
     config: Map = Field(default_factory=dict)
     blocking: bool = True
-    confirm: Confirm | None = None
+    reask: ReaskMode | None = None
     transform: Text = ""
     context_transform: Text = ""
     assert_: list[Map] | None = Field(None, alias="assert")
-
-
-class RunsKeys(_Keys):
-    """``runs`` of a gate, a rule or a test: so many of a case's runs must pass."""
-
-    of: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] | None = None
-    passes: Annotated[Whole, Field(ge=1, le=MOST_RUNS)] = Field(alias="pass")
 
 
 class OptionKeys(_Keys):
@@ -80,13 +74,6 @@ class OptionKeys(_Keys):
     transform_vars: Text = ""
 
 
-class FlakyKeys(_Keys):
-    """``flaky`` of a test: its quarantine."""
-
-    report: Literal[True]  # that its failures are reported, and do not block
-    until: Day
-
-
 class TestKeys(_Keys):
     """One test, and ``defaultTest``."""
 
@@ -101,8 +88,8 @@ class TestKeys(_Keys):
     prompts: list[str] | None = None
     provider_output: Any = None
     turns: list[Map] | str | None = None
-    runs: RunsKeys | None = None
-    flaky: FlakyKeys | None = None
+    runs: PassOf | None = None
+    flaky: Day | None = None
 
 
 class ScenarioKeys(_Keys):
@@ -143,24 +130,41 @@ class SelectKeys(_Keys):
     metric: str = ""
     provider: str = ""
     description: str = ""
+    metadata: dict[str, Text] = Field(default_factory=dict, alias="metadata.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_metadata(cls, written: Any) -> Any:
+        """``metadata.KEY`` names a key of the test's metadata."""
+        if not isinstance(written, Mapping):
+            return written
+        keys = [key for key in written if isinstance(key, str) and key.startswith("metadata.")]
+        patterns = {key.removeprefix("metadata."): written[key] for key in keys}
+        rest = {key: written[key] for key in written if key not in keys}
+        return {**rest, "metadata.": patterns} if patterns else rest
 
 
-class RuleKeys(_Keys):
-    """One rule of the gate."""
+class LimitKeys(_Keys):
+    """The limits of a rule; a gate of one rule may have these itself."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
-    name: Text
-    select: SelectKeys = Field(default_factory=SelectKeys)
     min_pass_rate: Share | None = None
     min_score: Number | None = None
     min_cases: Annotated[Whole, Field(ge=1)] | None = None
-    blocking: bool = True
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    runs: RunsKeys | None = None
     max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
     max_latency_increase: Annotated[Number, Field(ge=0)] | None = None
+
+
+class RuleKeys(LimitKeys):
+    """One rule of the gate."""
+
+    name: Text
+    select: SelectKeys = Field(default_factory=SelectKeys)
+    blocking: bool = True
+    runs: PassOf | None = None
 
 
 class IgnoreKeys(_Keys):
@@ -177,25 +181,31 @@ class BudgetKeys(_Keys):
     seconds: Annotated[Number, Field(gt=0)] | None = None
 
 
-class SentinelKeys(_Keys):
-    """``sentinels``: a file of labelled outputs."""
+class ReaskKeys(_Keys):
+    """``reask``: how failures are graded again, and how noisy the grader is."""
+
+    ask: ReaskMode = "grader"
+    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+
+
+class LabelsKeys(_Keys):
+    """``labels``: a file of labelled outputs."""
 
     file: str
     agreement: Share | None = None
 
 
-class GateKeys(_Keys):
+class GateKeys(LimitKeys):
     """The ``gate`` block."""
 
-    confirm: Confirm = "grader"
-    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+    reask: ReaskMode | ReaskKeys = "grader"
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
-    changes: Literal["report", "block"] = "report"
-    sentinels: str | SentinelKeys | None = None
+    weakening: Literal["report", "block"] = "report"
+    labels: str | LabelsKeys | None = None
     budget: BudgetKeys | None = None
     compare: Literal["base"] | None = None
-    runs: RunsKeys | None = None
+    runs: PassOf | None = None
 
 
 class DerivedKeys(_Keys):
@@ -273,16 +283,15 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     ConfigKeys: ("root", "at the top of the file"),
     TestKeys: ("test", "into a test or `defaultTest`"),
     AssertionKeys: ("assertion", "into an assertion"),
-    FlakyKeys: ("flaky", "into `flaky` of a test"),
     OptionKeys: ("options", "into `options` of a test or of `defaultTest`"),
     EvaluateKeys: ("evaluateOptions", "into `evaluateOptions`"),
     GateKeys: ("gate", "into the `gate` block"),
     RuleKeys: ("rule", "into a rule of the `gate` block"),
     SelectKeys: ("select", ""),
     IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
-    SentinelKeys: ("sentinels", ""),
+    LabelsKeys: ("labels", ""),
+    ReaskKeys: ("reask", ""),
     BudgetKeys: ("budget", "into `budget` of the `gate` block"),
-    RunsKeys: ("runs", "into `runs` of the `gate` block, a rule or a test"),
     ProviderKeys: ("provider", "into a provider"),
     ScenarioKeys: ("scenario", ""),
     PromptKeys: ("prompt", "into a prompt"),

@@ -13,7 +13,6 @@ from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import environment
 from gradegate.config.dialect import DIALECTS, Source
-from gradegate.core.policy import Runs, SentinelFile
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -92,16 +91,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
                 overrides.with_variables(dialect.read(source), settings), source, settings
             )
             suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
-            runs = (
-                Runs(settings.runs[1], settings.runs[0], settings.at("runs"))
-                if settings.runs
-                else None
-            )
-            suite = replace(suite, policy=suite.policy.held(settings.confirm, runs))
-            if settings.sentinels:
-                labels = workspace.read(settings.sentinels, settings.cwd, settings.at("sentinels"))
-                given = SentinelFile(settings.sentinels, labels, origin=settings.at("sentinels"))
-                suite = replace(suite, policy=replace(suite.policy, sentinels=given))
+            suite = replace(suite, policy=suite.policy.held(settings.reask))
             return Located(
                 suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest()
             )

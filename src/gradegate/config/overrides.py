@@ -1,7 +1,9 @@
 """What the command line changes in a suite: other targets and graders, more variables and assertions."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import of_two
@@ -58,7 +60,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     own = sum(spec in asked for spec in suite.targets)
     notes = (
         note_on_left_out(
-            own, suite, "provider", [f"<--provider {name}>" for name in settings.providers]
+            own, suite, "provider", [f"--provider {name}" for name in settings.providers]
         )
         if own
         else []
@@ -83,22 +85,51 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     )
 
 
-def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
-    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
-    if not settings.filter_providers:
-        return suite.targets
-    option = f"<--filter-providers> {settings.filter_providers!r}"
-    names = [name for spec in suite.targets for name in (spec.id, spec.label)]
-    found = match_pattern("<--filter-providers>", settings.filter_providers, names)
-    kept = tuple(
-        spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])
-    )
-    if suite.targets and not kept:
-        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-        raise ConfigError.at(
-            f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+Matches = Callable[[Sequence[str]], bool]
+
+
+def selectors(settings: Settings) -> Iterator[tuple[str, str, Matches]]:
+    """Each key of `select`, the option as messages name it, and whether one of the key's globs matches one of some texts."""
+    globs: dict[str, list[str]] = {}
+    for key, glob in settings.select:
+        globs.setdefault(key, []).append(glob)
+    for key, patterns in globs.items():
+        option = "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in patterns)
+        yield key, option, partial(_match_globs, patterns)
+
+
+def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
+    return any(text and fnmatchcase(text, glob) for text in texts for glob in globs)
+
+
+def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
+    return matches((spec.id, spec.label))
+
+
+def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
+    """The options that choose providers, each with whether it keeps one; all of them must."""
+    for key, option, matches in selectors(settings):
+        if key == "provider":
+            yield option, partial(_has_name, matches)
+    if pattern := settings.filter_providers:
+        yield (
+            f"--filter-providers {pattern!r}",
+            lambda spec: any(match_pattern("--filter-providers", pattern, (spec.id, spec.label))),
         )
-    notes += note_on_left_out(len(kept), suite, "provider", [option])
+
+
+def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
+    """The targets that every filter keeps. Raises ConfigError where there is none."""
+    options, kept = [], suite.targets
+    for option, keeps in provider_filters(settings):
+        options.append(option)
+        kept = tuple(spec for spec in kept if keeps(spec))
+        if suite.targets and not kept:
+            known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
+            raise ConfigError.at(
+                f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
+            )
+    notes += note_on_left_out(len(kept), suite, "provider", options)
     return kept
 
 
@@ -122,15 +153,13 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
     for name in given:  # what changes nothing is said; code in files of its own may use any
         if suite.cases and all(name in set_ for set_ in own):
             notes.append(
-                Note(
-                    f"<--var {name}> has no effect: every test of {suite.file} sets `{name}` itself"
-                )
+                Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
             )
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
             notes.append(
                 Note(
-                    f"<--var {name}> has no effect: nothing in {suite.file} uses `{name}`"
+                    f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"
                     + (f"; {cure}" if cure else "")
                 )
             )
@@ -149,7 +178,7 @@ def parse_assertion(written: str) -> Assertion:
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"<--assert> {written!r} is not an assertion", None, cure))
+        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
     return Assertion(kind, match[2], threshold)
 
 

@@ -4,9 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config.keys import DerivedKeys, GateKeys, RuleKeys, SentinelKeys
+from gradegate.config.keys import (
+    DerivedKeys,
+    GateKeys,
+    LabelsKeys,
+    LimitKeys,
+    ReaskKeys,
+    RuleKeys,
+    SelectKeys,
+)
 from gradegate.config.reader import Desk
-from gradegate.core.policy import LIMITS, Limits, Note, Policy, Rule, Select, SentinelFile
+from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select, runs_of
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
@@ -16,39 +24,50 @@ from gradegate.templating.script import COUNT
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     """The rules; without any, every case must pass."""
-    if gate is None or not gate.rules:
-        rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
-    else:
+    limits = _limits(gate) if gate else {}
+    if limits and gate and gate.rules:
+        key = next(iter(limits)).replace("_", "-")
+        desk.say(
+            f"`{key}` stands in the gate beside `rules`",
+            desk.line("gate", key),
+            "write it into a rule",
+        )
+    rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
+    if gate and gate.rules:
         if len(gate.rules) > MAX_RULES:
             desk.say(
                 f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some"
             )
         rules = tuple(
-            _rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES])
+            _rule(keys, ("gate", "rules", number), desk)
+            for number, keys in enumerate(gate.rules[:MAX_RULES])
         )
+    elif limits:
+        rules = (_rule(RuleKeys.model_construct(name="gate", **limits), ("gate",), desk),)
     if gate is None:
         return Policy(rules)
+    reask = gate.reask if isinstance(gate.reask, ReaskKeys) else ReaskKeys(ask=gate.reask)
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     written = Policy(
         rules,
-        changes=gate.changes,
-        confirm=gate.confirm,
-        noise=gate.noise,
+        weakening=gate.weakening,
+        reask=reask.ask,
+        noise=reask.noise,
         compare=gate.compare or "",
-        runs=desk.runs(gate.runs, desk.line("gate", "runs")),
+        runs=runs_of(gate.runs, desk.line("gate", "runs")),
         budget=budget,
-        sentinels=_sentinels(gate.sentinels, desk) if gate.sentinels is not None else None,
+        labels=_labels(gate.labels, desk) if gate.labels is not None else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
-def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
-    keys = SentinelKeys(file=written) if isinstance(written, str) else written
-    source, origin = desk.source, desk.line("gate", "sentinels")
+def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
+    keys = LabelsKeys(file=written) if isinstance(written, str) else written
+    source, origin = desk.source, desk.line("gate", "labels")
     try:
-        return SentinelFile(
+        return LabelsFile(
             keys.file,
             source.workspace.read(keys.file, source.path.parent, origin),
             keys.agreement,
@@ -59,23 +78,34 @@ def _sentinels(written: str | SentinelKeys, desk: Desk) -> SentinelFile | None:
         return None
 
 
-def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
-    origin = desk.line("gate", "rules", number)
+def _limits(gate: GateKeys) -> dict[str, Any]:
+    """The limits that stand in the gate itself, by their fields."""
+    written = {name: getattr(gate, name) for name in LimitKeys.model_fields}
+    return {name: value for name, value in written.items() if value is not None}
+
+
+def _select(keys: SelectKeys) -> Select:
+    patterns = keys.model_dump(exclude={"metadata"})
+    return Select(**patterns, metadata=tuple(sorted(keys.metadata.items())))
+
+
+def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
+    origin = desk.line(*path)
     if all(getattr(keys, name.replace("-", "_")) is None for name in LIMITS):
         cure = f"give one of {', '.join(f'`{name}`' for name in LIMITS)}"
         desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
-            where = desk.line("gate", "rules", number, name)
+            where = desk.line(*path, name)
             desk.notes.append(
                 Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where)
             )
     return Rule(
         keys.name,
-        Select(**keys.select.model_dump()),
+        _select(keys.select),
         suite=desk.file,
         origin=origin,
-        runs=desk.runs(keys.runs, desk.line("gate", "rules", number, "runs")),
+        runs=runs_of(keys.runs, desk.line(*path, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
 

@@ -10,9 +10,8 @@ from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
-from gradegate.config.keys import RunsKeys
 from gradegate.config.unknown_keys import UNSUPPORTED
-from gradegate.core.policy import Note, Runs
+from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
@@ -74,12 +73,6 @@ class Desk:
             return model.model_validate({key: value[key] for key in value if key not in wrong})
         except ValidationError:
             return None  # what is missing was said
-
-    def runs(self, keys: RunsKeys | None, origin: Origin) -> Runs | None:
-        """What ``runs`` says."""
-        runs = Runs(keys.of or 0, keys.passes, origin) if keys else None
-        self.mistakes += runs.unmeetable() if runs else []
-        return runs
 
     def graders(self, written: Any, origin: Origin) -> Graders:
         """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""

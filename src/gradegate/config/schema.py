@@ -107,6 +107,10 @@ def _link(schema: Schema, defs: Schema) -> None:
     defs["TestKeys"]["properties"]["turns"] = {
         "anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]
     }
+    defs["SelectKeys"]["properties"].pop("metadata.")
+    defs["SelectKeys"]["patternProperties"] = {
+        r"^metadata\..": {**text, "description": _sentences()["SelectKeys"]["metadata."]}
+    }
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in policy.LIMITS]
     extra = {
         name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS
@@ -163,7 +167,7 @@ def _finish(name: str, schema: Schema) -> None:
         )
         limit: Schema = {"anyOf": [number, {"type": "string", "pattern": _NUMERIC}]}
         value = limit if key == "threshold" else _or_nothing(_relaxed(written))
-        if key == "confirm":
+        if key in ("reask", "ask"):
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
         sentence = _sentences().get(name, {}).get(key)
         properties[key] = {**value, "description": sentence} if sentence else value

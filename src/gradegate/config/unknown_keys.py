@@ -184,15 +184,16 @@ def as_rule(key: str, value: Any, place: str) -> str:
         return (
             f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
         )
-    rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
     if place == "gate":
-        return f"write `{rule}`"
+        return f"write `{limit}`"
     of_one = (
         ", or, where it is one of a test or an assertion, write it there"
         if key == "threshold"
         else ""
     )
-    return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
+    return (
+        f"write `gate: {{{limit}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
+    )
 
 
 def _share(value: Any) -> str:
@@ -212,7 +213,9 @@ def _share(value: Any) -> str:
 
 def is_branch(step: Any) -> bool:
     """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
-    return isinstance(step, str) and (step in ("str", "IgnoreKeys", "SentinelKeys") or "[" in step)
+    return isinstance(step, str) and (
+        step in ("str", "IgnoreKeys", "ReaskKeys", "LabelsKeys") or "[" in step
+    )
 
 
 def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:

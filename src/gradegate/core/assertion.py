@@ -48,7 +48,7 @@ class Assertion(Held, Struct, frozen=True):
         ""  # the grader's model by its bare name: --grader says which provider serves it
     )
     members: "tuple[Assertion, ...]" = ()
-    confirm: str = ""  # how its failures are asked again; empty where the gate says it
+    reask: str = ""  # how its failures are asked again; empty where the gate says it
     origin: Origin = NOWHERE
 
     def specs(self) -> Iterator[ProviderSpec]:

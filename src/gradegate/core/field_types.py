@@ -8,6 +8,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from gradegate.core.options import MOST_RUNS, part
+
 
 def _no_bool(value: Any) -> Any:
     if isinstance(value, bool):
@@ -43,6 +45,25 @@ def _day(value: Any) -> Any:
 
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+def _pass_of(value: Any) -> Any:
+    """``2/3``: how many runs of a case must pass, and how many there are."""
+    found = part(value, MOST_RUNS) if isinstance(value, str) else None
+    if found is None:
+        raise PydanticCustomError(
+            "runs",
+            "must say how many runs pass and how many there are",
+            {"cure": f"write PASS/OF, such as 2/3, at most {MOST_RUNS}/{MOST_RUNS}"},
+        )
+    return found
+
+
+PassOf = Annotated[
+    tuple[int, int],
+    BeforeValidator(_pass_of),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,3}/[0-9]{1,3}$"}),
+]
 
 
 class Bounds(BaseModel):

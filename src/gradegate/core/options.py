@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from gradegate.structs import Struct, replace
 
 T = TypeVar("T")
-PLANNING = ("run", "rerun", "merge", "validate", "cases")  # commands that plan configs
-RUNNING = ("run", "rerun", "merge")
+PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
+RUNNING = ("run", "merge")
 ASKING = (*RUNNING, "calibrate")
 MOST_SHARDS = 256  # as many as a matrix of GitHub has jobs
 MOST_RUNS = 20  # of a case
@@ -68,7 +68,8 @@ class Kind(Struct, frozen=True):
     about: str = ""  # a sentence for the Action
 
 
-def _tell_pairs(value: Any) -> list[str]:
+def tell_pairs(value: Any) -> list[str]:
+    """``NAME=VALUE`` for each pair or each entry of a mapping."""
     return [
         f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)
     ]
@@ -93,15 +94,13 @@ LINES = Kind(gather=tuple, tell=tuple)
 PATH = Kind(about="Relative to `working-directory`.")
 PATHS = Kind(gather=tuple, tell=tuple, about=PATH.about)
 FROM_WORKSPACE = Kind(about="Relative to the workspace.")
-PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=_tell_pairs)
-MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=_tell_pairs)
+PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=tell_pairs)
+MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=tell_pairs)
 AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
 SHARD = Kind(
     partial(part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
 )
-_OF = f"how many runs must pass and how many there are, such as 2/3, at most {MOST_RUNS}"
-RUNS = Kind(partial(part, most=MOST_RUNS), _OF, tell=lambda value: ["/".join(map(str, value))])
 SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
 
 
@@ -124,7 +123,6 @@ class Option(Struct, frozen=True):
     no_flag: str = ""
     told: bool = False  # whether the command that asks a case again has it
     written: str | None = None  # the input's default, where it is not the field's
-    variable: str = ""  # of the environment, which the input sets
     field: str = ""  # of the settings
     default: Any = ""
 

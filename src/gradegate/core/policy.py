@@ -1,15 +1,16 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
-from gradegate.errors import Mistake, Origin
+from gradegate.errors import Origin
 from gradegate.structs import Likened, Readable, Struct, replace
 
+NOTHING: Mapping[str, Any] = {}
 NOISE = 0.1  # where the gate does not say
 LIMITS = (
     "min-pass-rate",
@@ -22,29 +23,21 @@ LIMITS = (
 
 
 class Runs(Likened, frozen=True, eq=False):
-    """How many runs of a case must pass: ``passes`` of ``of``, which is 0 where ``repeat`` alone says how many there are."""
+    """How many runs of a case must pass: ``passes`` of ``of``."""
 
     beside = ("origin",)
     of: int
     passes: int
     origin: Origin = NOWHERE
 
-    def unmeetable(self) -> list[Mistake]:
-        """A mistake where more must pass than there are."""
-        what = f"`pass` of `runs` is {self.passes}, and `of` is {self.of}"
-        return (
-            [Mistake(what, self.origin, "let at most as many pass as there are runs")]
-            if 0 < self.of < self.passes
-            else []
-        )
-
-    def under(self, gate: Self | None) -> Self:
-        """The same, with the ``of`` of the gate where it has none."""
-        return replace(self, of=self.of or (gate.of if gate else 0))
-
     def milder(self, other: Self) -> bool:
         """Whether fewer runs must pass than by another one, or a smaller share of them."""
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
+
+
+def runs_of(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
+    """The runs that ``2/3`` asks for: 2 of 3 must pass."""
+    return Runs(of=written[1], passes=written[0], origin=origin) if written else None
 
 
 class CaseRuns(NamedTuple):
@@ -69,15 +62,35 @@ class Select(Struct, frozen=True):
     metric: str = ""
     provider: str = ""
     description: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()  # keys of the test's metadata with their patterns
 
-    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+    def takes(
+        self,
+        assertion: str,
+        metric: str,
+        provider: str,
+        description: str,
+        metadata: Mapping[str, Any] = NOTHING,
+    ) -> bool:
         """Whether a grade with these properties is selected."""
         return (  # spelled out, because a hundred rules may look at each of 100,000 grades
             (not self.assertion or fnmatchcase(assertion, self.assertion))
             and (not self.metric or fnmatchcase(metric, self.metric))
             and (not self.provider or fnmatchcase(provider, self.provider))
             and (not self.description or fnmatchcase(description, self.description))
+            and all(_has(metadata, key, pattern) for key, pattern in self.metadata)
         )
+
+
+def _has(metadata: Mapping[str, Any], key: str, pattern: str) -> bool:
+    """Whether the value of a key, or one of a list, matches the pattern."""
+    value = metadata.get(key)
+    values = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    return any(fnmatchcase(_text(it), pattern) for it in values)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Rule(Struct, frozen=True):
@@ -104,12 +117,14 @@ class Rule(Struct, frozen=True):
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
 
-    def selects(self, assertion: Held, provider: str, description: str) -> bool:
-        """Whether it looks at this assertion, for an answer by this target to the case of this name."""
+    def selects(
+        self, assertion: Held, provider: str, description: str, metadata: Mapping[str, Any]
+    ) -> bool:
+        """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):
             return False
         return self.every_case or self.select.takes(
-            assertion.type, assertion.metric, provider, description
+            assertion.type, assertion.metric, provider, description, metadata
         )
 
     @property
@@ -139,7 +154,7 @@ class Limits(Readable, frozen=True):
 NO_LIMITS = Limits()
 
 
-class SentinelFile(Likened, frozen=True, eq=False):
+class LabelsFile(Likened, frozen=True, eq=False):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
     beside = ("origin",)
@@ -162,24 +177,20 @@ class Policy(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"  # or "block" or "ignore"
     errors_up_to: float = 0.0  # the share that is ignored
-    changes: str = "report"  # or "block": what a pull request comes to that changes its own gate
+    weakening: str = "report"  # or "block": what happens when a pull request weakens this gate
     budget: Limits = NO_LIMITS
-    confirm: str = (
+    reask: str = (
         "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
     )
     noise: float = NOISE  # the share of good answers that the grader fails
-    sentinels: SentinelFile | None = None
+    labels: LabelsFile | None = None
     compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 
-    def held(self, confirm: str, runs: Runs | None) -> Self:
-        """The policy with what the command line says, and the runs of the gate in each rule that has none, or no ``of``."""
-        given = runs or self.runs
-        rules = (
-            replace(rule, runs=rule.runs.under(given) if rule.runs else given)
-            for rule in self.rules
-        )
-        return replace(self, confirm=confirm or self.confirm, runs=given, rules=tuple(rules))
+    def held(self, reask: str) -> Self:
+        """The policy with what the command line says, and the runs of the gate in each rule that has none."""
+        rules = (replace(rule, runs=rule.runs or self.runs) for rule in self.rules)
+        return replace(self, reask=reask or self.reask, rules=tuple(rules))
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:

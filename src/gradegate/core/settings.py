@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradegate.core import options as kinds
 from gradegate.core.options import (
@@ -24,6 +24,7 @@ from gradegate.core.options import (
     option,
     whole,
 )
+from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.security.environment import Environment, open_variables
 
@@ -38,6 +39,7 @@ AUTO = "auto"  # in place of a file: the Action finds it
 _IN_BASE = "A path inside the repository is read from `base`. `auto` finds what the default branch left (docs/baseline.md)."
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
+_IN_CONFIG = "write {} in the config, where a review sees it"
 _EVENT = "it is about a pull request, and the command line knows none"
 _LOG = "the log of a step always has the whole report, and no progress bar"
 _POSTS = "the command line posts nothing"
@@ -104,6 +106,59 @@ _PATTERNS = kinds.Kind(
     gather=tuple,
 )
 _HOSTS = kinds.Kind(gather=_hosts, tell=lambda value: map(str, value))
+_BUDGET_PART = re.compile(r"([\d.]+)\s*(calls?|usd|s)", re.ASCII)
+
+
+def read_budget(text: str) -> Limits | None:
+    """The limits of a text such as ``2000 calls, 5 usd, 900 s``; None if a part is unknown or comes twice."""
+    limits: dict[str, Any] = {}
+    for part in text.split(","):
+        found = _BUDGET_PART.fullmatch(part.strip())
+        if not found:
+            return None
+        unit = {"usd": "usd", "s": "seconds"}.get(found[2], "calls")
+        read = partial(kinds.whole_number, least=1) if unit == "calls" else kinds.amount
+        limit = read(found[1])
+        if limit is None or unit in limits:
+            return None
+        limits[unit] = limit
+    return Limits(**limits)
+
+
+def _show_budget(limits: Limits) -> list[str]:
+    units = ((limits.calls, "calls"), (limits.usd, "usd"), (limits.seconds, "s"))
+    return [", ".join(f"{limit:g} {unit}" for limit, unit in units if limit is not None)]
+
+
+_BUDGET = kinds.Kind(
+    read_budget,
+    "one to three limits, each once, such as 2000 calls, 5 usd, 900 s",
+    tell=_show_budget,
+)
+
+
+def _read_selector(text: str) -> tuple[str, str] | None:
+    """The key and the glob of a selector; None for any other text."""
+    key, _, glob = (part.strip() for part in text.partition("="))
+    if key == "first":
+        return (key, glob) if kinds.whole_number(glob, 1) else None
+    known = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
+    return (key, glob) if known and glob else None
+
+
+def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """All selectors. Raises ConfigError if `first` stands there twice, because a case cannot be in either of two beginnings."""
+    if sum(key == "first" for key, _ in selectors) > 1:
+        raise ConfigError.at("`first` stands in <--select> twice", None, "leave one of them out")
+    return tuple(selectors)
+
+
+_SELECT = kinds.Kind(
+    _read_selector,
+    "metadata.KEY=GLOB, description=GLOB, provider=GLOB or first=N, such as metadata.topic=refunds",
+    gather=_gather_selectors,
+    tell=kinds.tell_pairs,
+)
 _SHOWN = kinds.Kind(gather=open_variables, tell=sorted)
 _SEEN = kinds.Kind(gather=partial(open_variables, option="exec-env"))
 
@@ -133,66 +188,74 @@ class Settings:
         help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
              "classification=ID, moderation=ID")
     providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, told=True,
-        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label from the config")
+        help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label from the config",
+        no_input=_IN_CONFIG.format("it under `providers`"))
     answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), told=True,
         help="grades recorded answers from these files or patterns; no target is asked (docs/answers.md)")
     assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, told=True,
-        help="adds this assertion to every test, such as contains:refund")
+        help="adds this assertion to every test, such as contains:refund",
+        no_input=_IN_CONFIG.format("it under `assert` of a test or of `defaultTest`"))
     variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, told=True,
-        help="sets a variable in every test that does not set it")
+        help="sets a variable in every test that does not set it",
+        no_input=_IN_CONFIG.format("it under `vars` of a test or of `defaultTest`"))
+    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, told=True,
+        help="runs only tests that match: `metadata.KEY=GLOB`, `description=GLOB`, `provider=GLOB` (id or label), `first=N`; "
+             "different keys must all match, the same key again is an alternative, and `first` is applied last")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
-        help="runs only tests with a description that matches this pattern")
+        help="runs only tests with a description that matches this pattern",
+        no_input="give `select: description=*TEXT*`")
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
-        help="runs only the first N tests of each config, after the other filters")
+        help="runs only the first N tests of each config, after the other filters",
+        no_input="give `select: first=N`")
     filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True,
-        help="runs only tests with this text under this metadata key, such as topic=refunds")
+        help="runs only tests with this text under this metadata key, such as topic=refunds",
+        no_input="give `select: metadata.KEY=*TEXT*`")
     filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True,
-        help="runs only providers with an id or label that matches this pattern")
+        help="runs only providers with an id or label that matches this pattern",
+        no_input="give `select: provider=*TEXT*`")
     repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
-        help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1")
-    runs: tuple[int, int] | None = option(None, "--runs PASS/OF", kinds.RUNS, commands=PLANNING, told=True,  # (2, 3): 2 of 3
-        help="how many runs of every case must pass: 2/3 means 2 of 3; a rule or a test can set its own number",
-        otherwise="`gate.runs` of the config, else each answer counts")
-    confirm: str = option("", "--confirm MODE", choice("off", "grader", "answers"), commands=PLANNING, told=True,
-        help="how a failure is confirmed before it counts: `grader` grades the same answer again, `answers` asks the target "
-             "for a new answer, `off` counts the first failure", otherwise="`gate.confirm` of the config, else grader")
-    reask: int = option(1, "--reask N", whole(0), commands=ASKING, told=True,
-        help="how often a grader is re-asked when its reply contains no verdict")
+        help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1",
+        no_input=_IN_CONFIG.format("`evaluateOptions: {repeat: N}`"))
+    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
+        help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
+             "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
+        no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is asked once more")
+    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True,
+        help="how often a grader is asked again when its reply contains no verdict",
+        no_input="remove it: a grader without a verdict is asked once more")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
         help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
     max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
-        help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}")
+        help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}",
+        no_input=_IN_CONFIG.format("`evaluateOptions: {maxConcurrency: N}`"))
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
-        help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}")
-    retries: int = option(RETRIES, "--retries N", whole(0), commands=ASKING, help="how often a failed call is retried")
+        help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}",
+        no_input=_IN_CONFIG.format("`evaluateOptions: {timeoutMs: N}`, in milliseconds,"))
     base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
     baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="the results.json of an earlier run, which tells new failures from known ones", more=_IN_BASE)
-    history: str = option("", "--history FILE", FROM_WORKSPACE,
+    history: str = option("", "--history FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
     history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
         help="writes the history with the votes of this run added, on the default branch and on your own machine only")
-    sentinels: str = option("", "--sentinels FILE", PATH, commands=(*PLANNING, "calibrate"),
-        help="labelled outputs that show whether the grader has changed, instead of those in the gate; `gradegate calibrate` "
-             "writes this file")
+    write_labels: str = option("", "--write-labels FILE", PATH, commands=("calibrate",),
+        help="writes the labelled outputs and the measured agreement to this file, for `labels` of the gate",
+        no_input=_ONE_STEP.format("calibrate"))
     compare: str = option("config", "--compare MODE", choice("config", "base"),
         help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
              "prompts of the base checkout)")
-    changes: str = option("report", "--changes MODE", choice("report", "block"),
-        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.changes` in the config "
-             "can make this stricter, but not milder")
+    weakening: str = option("report", "--weakening MODE", choice("report", "block"),
+        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.weakening` of the pull "
+             "request or of the base can make this stricter, but not milder")
     cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
         no_input="leave it out: replies are kept only if `cache` names a folder")
-    max_age: int = option(7, "--max-age DAYS", whole(0), help="days after which a cached reply is no longer used")
-    cache_http: bool = option(False, "--cache-http", SWITCH, help="also keeps the answers of `http:` applications in `cache`")
-    max_calls: int | None = option(None, "--max-calls N", whole(1),
-        help="sends at most N requests to models, retries included; cases beyond this limit are errors")
-    max_usd: float | None = option(None, "--max-usd X", kinds.AMOUNT,
-        help="makes no more calls once replies have cost this many US dollars; every price must be known")
-    max_seconds: float | None = option(None, "--max-seconds S", kinds.AMOUNT, help="makes no more calls after this many seconds")
+    budget: Limits = option(NO_LIMITS, "--budget LIMITS", _BUDGET, commands=(*RUNNING, "validate"),
+        help="the calls, dollars and seconds that a run may use, such as '2000 calls, 5 usd, 900 s', or one or two of them; cases "
+             "beyond a limit are errors. A call is a request to a model, retries included; for `usd`, every price must be known",
+        more="If the config has a budget, too, the lower limit holds.")
     ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES,
         help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
              "seconds); the run is inconclusive if it does not")
@@ -211,14 +274,17 @@ class Settings:
     exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", _SEEN, commands=_MODELS,
         help="an environment variable that code of the repository sees")
     python: str = option("", "--python PATH", TEXT, commands=_MODELS,
-        help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH")
+        help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH",
+        no_input="set PROMPTFOO_PYTHON by `env:` of the step or of the workflow")
     node: str = option("", "--node PATH", TEXT, commands=_MODELS,
-        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder", otherwise="node of PATH")
+        help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder", otherwise="node of PATH",
+        more="`official` takes the program of Node's own image (docs/exec.md).")
     env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
         help="a .env file with keys; not allowed on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
-    estimate: bool = option(False, "--estimate", SWITCH,
-        help="prints the calls and the cost of the run, and makes no call", no_input=_ONE_STEP.format("validate"))
+    failed: str = option("", "--failed [RESULTS]", PATH, commands=("run",),
+        help="asks again only the cases that failed or have errors in the results.json of an earlier run, a part of the gate",
+        otherwise="results.json", no_input="a step decides about the whole gate")
     quiet: bool = option(False, "-q --quiet", SWITCH, help="prints only the verdict and the names of written reports", no_input=_LOG)
     verbose: bool = option(False, "-v --verbose", SWITCH, help="prints every case, and all evidence in full", no_input=_LOG)
     no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)
@@ -262,18 +328,18 @@ class ActionSettings:
     """What the Action does around a run: inputs that the command line lacks. Without ``token`` nothing is posted."""
 
     run: Settings
-    only_changed: bool = option(False, "only-changed", SWITCH, no_flag=_EVENT,
-        help="skips the run, and passes, when the pull request changes no file that the run depends on: prompts, configs, the "
-             "files that they name and the workflow; if this is not certain, everything runs")
+    when: str = option("always", "when", choice("always", "changed"), no_flag=_EVENT,
+        help="`changed` skips the run, and passes, if the pull request changes no file that the run depends on: prompts, configs, "
+             "the files that they name and the workflow; if this is not certain, everything runs")
     paths: tuple[str, ...] = option((), "paths", _PATTERNS, no_flag=_EVENT,
-        help="further files that count as a change with `only-changed`, such as those of the application; paths or patterns "
+        help="further files that count as a change with `when: changed`, such as those of the application; paths or patterns "
              "from the root of the repository, such as `src/**`")
     on_missing_secrets: str = option("fail", "on-missing-secrets", choice("fail", "neutral"), no_flag=_EVENT,
         help="exit code when GitHub gives the pull request no secrets (forks, Dependabot) and the run needs a key: `fail` "
              "(3) or `neutral` (0); the outcome is `not-run` in both cases")
     approve_label: str = option("", "approve-label", TEXT, no_flag=_EVENT,
         help="label with which a person other than the author approves a weaker gate; it counts only if it was set after "
-             "the last push. Without it, nobody can approve")
+             "the last push. It implies `weakening: block`. Without it, nobody can approve")
     token: str = option("", "github-token", TEXT, no_flag=_POSTS, written="${{ github.token }}",
         help="token that posts the comment; the job needs `pull-requests: write`. An empty value posts nothing")
     comment: str = option("always", "comment", choice("always", "changes", "failures", "off"), no_flag=_POSTS,
@@ -281,31 +347,10 @@ class ActionSettings:
              "cases change), `failures` (only after a failure; an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
         help="name that separates the comments of several jobs on one pull request; give each job its own")
-    image: str = option("default", "image", choice("default", "node"), no_flag="the command line runs where it is installed",
-        help="`node` adds a Node.js from the official image, for JavaScript and TypeScript of the repository (docs/exec.md); "
-             "it is not needed with the input `node`")  # which container/run.sh reads
-    summary: bool = option(True, "summary", SWITCH, no_flag=_POSTS, help="writes the job summary")
-    annotations: bool = option(True, "annotations", SWITCH, no_flag=_POSTS, help="adds annotations to lines of the config")
     # fmt: on
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
-def _variable(name: str, help: str = "pass a secret", variable: str = "") -> kinds.Option:  # noqa: A002
-    variable = variable or name.upper().replace("-", "_")
-    return kinds.Option(name, TEXT, f"becomes {variable}: {help}", variable=variable, no_flag=f"set {variable}")
-
-
-# Inputs that set a variable of the environment.
-VARIABLES = (
-    _variable("openai-api-key"),
-    _variable("openai-base-url", "address of any server with the OpenAI API"),
-    *(_variable(f"{vendor}-api-key") for vendor in ("anthropic", "azure-openai", "google", "mistral")),
-    _variable(
-        "cache-secret",
-        "a secret of at least 32 characters that signs cached replies instead of the keys; needed with short-lived tokens",
-        "GRADEGATE_CACHE_SECRET",
-    ),
-)
 RUN_OPTIONS = kinds.options(Settings)
 ACTION_OPTIONS = kinds.options(ActionSettings)
-OPTIONS = (*RUN_OPTIONS, *VARIABLES, *ACTION_OPTIONS)
+OPTIONS = (*RUN_OPTIONS, *ACTION_OPTIONS)

@@ -218,11 +218,11 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
         ):
 
             def result(
-                rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.confirm == "answers"
+                rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.reask == "answers"
             ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run.baseline, answers)
 
-            yield replace(ruled(result(suite_rows), suite_rows, run.sentinels, result), **power)
+            yield replace(ruled(result(suite_rows), suite_rows, run.labels, result), **power)
 
 
 def _guard(changes: GateChanges) -> RuleResult:

@@ -1,11 +1,11 @@
-"""Whether a grader still judges the sentinels, answers with a known verdict, as it did before. Pure."""
+"""Whether a grader still agrees with the labels of outputs as it did before. Pure."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb
 
 from gradegate.core.numbers import exact, figure, many
-from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
+from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row, parts, takes
@@ -14,12 +14,10 @@ from gradegate.structs import replace
 
 LEAST = 5  # verdicts of a grader, below which nothing is tested
 _MOVED = Fraction(1, 100)
-_UNDONE = (
-    "the run ended before its sentinels were graded, so a grader that moved would not be noticed"
-)
+_UNDONE = "the run ended before the labelled outputs were graded, so a grader that moved would not be noticed"
 
 
-def report(asks: Sequence[SentinelAsk], agreement: float) -> SentinelReport | None:
+def report(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
     """All graders that were asked, each by its own verdicts, None where none was; ``p`` is that of the least likely one."""
     if not asks:
         return None
@@ -53,24 +51,24 @@ def report(asks: Sequence[SentinelAsk], agreement: float) -> SentinelReport | No
     least = min((it.p for it in graders if it.p is not None), default=None)
     verdicts, agree = sum(it.verdicts for it in graders), sum(it.agree for it in graders)
     moved, undone = any(it.moved for it in graders), any(ask.undone for ask in asks)
-    return SentinelReport(verdicts, agree, held, least, moved, tuple(graders), undone)
+    return LabelsReport(verdicts, agree, held, least, moved, tuple(graders), undone)
 
 
 def _said(check: GraderCheck, agreement: float) -> str:
-    """Say ``the grader moved: it agrees with 6 of 10 sentinels, 9.5 expected (p = 0.001)``, and what to do."""
+    """Say ``the grader moved: it agrees with 6 of 10 labels, 9.5 expected (p = 0.001)``, and what to do."""
     name, p = f" {check.model}" if check.model else "", figure(check.p or 0.0, 3)
-    figures = f"{check.agree} of {check.verdicts} sentinels, {figure(check.verdicts * agreement, 1)} expected (p = {p})"
+    figures = f"{check.agree} of {check.verdicts} labels, {figure(check.verdicts * agreement, 1)} expected (p = {p})"
     cure = "measure it with `gradegate calibrate`, and write the new figures into the config"
     return f"the grader{name} moved: it agrees with {figures}: {cure}"
 
 
-def remarks(found: SentinelReport | None) -> list[str]:
+def remarks(found: LabelsReport | None) -> list[str]:
     """What every report says of them: sentences."""
     if found is None or found.undone:
         return [_UNDONE] if found else []
     if any(it.p is not None for it in found.graders):
         return [_said(it, found.agreement) for it in found.graders if it.moved]
-    few = f"the sentinels got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
+    few = f"the labelled outputs got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
     return [f"{few}: a grader that moved would not be noticed"]
 
 
@@ -82,7 +80,7 @@ def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
 def ruled(
     result: RuleResult,
     rows: Sequence[Row],
-    found: SentinelReport | None,
+    found: LabelsReport | None,
     again: Callable[[Sequence[Row]], RuleResult],
 ) -> RuleResult:
     """The result of a blocking rule, as far as graders have not moved. ``again`` applies the rule to other rows.

@@ -301,7 +301,8 @@ def increases(
 
 def _sees(rule: Rule, row: Row) -> bool:
     return any(
-        not it.inner and rule.selects(it.assertion, row.provider, row.description)
+        not it.inner
+        and rule.selects(it.assertion, row.provider, row.description, row.test_metadata)
         for it in row.grades
     )
 

@@ -73,7 +73,7 @@ def overturned(number: int, confirmed: int = 0) -> str:
 def spared(run: RunResult, missed: bool) -> str:
     """How many cases failed once and were not asked again; an empty string where none did."""
     named = (
-        run.confirm is not None and run.confirm.pre_existing > 0
+        run.reask is not None and run.reask.pre_existing > 0
     )  # old ones, by the rules that look at the base
     number = sum(
         unconfirmed(row) and not (named and standing(row) == PRE_EXISTING)

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from gradegate.errors import ConfigError, NoPartsError
+from gradegate.errors import ConfigError, Mistake, NoPartsError
 from gradegate.files.git import head_of, repository_of
-from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS, exit_code
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
 from gradegate.github.client import connect
 from gradegate.github.inputs import from_inputs
 from gradegate.github.links import links
-from gradegate.github.publish import Step, holds, publish, publish_mistakes, set_outputs, warn
+from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
 from gradegate.reports.delivery.redact import at_door
@@ -27,6 +27,7 @@ from gradegate.runner.session import Delivered, deliver, deliver_without_keys
 from gradegate.runner.shards.merge import merged
 from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.event import read_event
+from gradegate.security.secrets import is_runners
 from gradegate.structs import replace
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -59,12 +60,21 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
                 raise ConfigError(*settings.mistakes)
             code = _run_shard(step) if settings.run.shard else _run(step)
         except ConfigError as e:
-            said = ConfigError(*at_door(e.mistakes, inputs=True))
-            publish_mistakes(step, said, MISTAKE)
+            said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))
+            publish_mistakes(step, said)
             ending.settled = True
             raise said from e
         ending.settled = True
         return code
+
+
+def _with_key_line(mistake: Mistake) -> Mistake:
+    """The mistake of a missing key with the line to write in the workflow."""
+    name = mistake.missing
+    if not name or is_runners(name):
+        return mistake
+    line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
+    return replace(mistake, cure="; ".join(filter(None, (mistake.cure, line))))
 
 
 def _run_shard(step: Step) -> int:
@@ -80,7 +90,6 @@ def _run_shard(step: Step) -> int:
     if shard.problem:
         warn(step, shard.problem)
     step.tell(harmless(shard.text))
-    set_outputs(step, {"exit-code": str(shard.code)})
     return shard.code
 
 
@@ -103,7 +112,7 @@ def _run(step: Step) -> int:
         warn(step, failure)
     if decision.outcome is GateOutcome.NOT_RUN:
         warn(step, f"NOT RUN: {decision.reason}.")
-    publish(step, decision, code, documents, delivered.written)
+    publish(step, decision, documents, delivered.written)
     keep(own, delivered)
     return code
 
@@ -150,7 +159,7 @@ def _withheld(step: Step, error: ConfigError) -> str:
 
 def _spared(step: Step, prepared: Prepared) -> str:
     """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
-    if not step.settings.only_changed:
+    if step.settings.when != "changed":
         return ""
     reason, otherwise = Filter(
         step.github, step.event, step.settings.run, step.settings.paths

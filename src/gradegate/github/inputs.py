@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.options import RUNS, SWITCH, Option
+from gradegate.core.options import MOST_RUNS, SWITCH, Option, part, worded
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
     OPTIONS,
     RUN_OPTIONS,
-    VARIABLES,
     ActionSettings,
     Settings,
 )
@@ -28,10 +27,10 @@ from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
 from gradegate.structs import Struct, replace
 
-KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
+OFFICIAL = "official"  # of `node`: the program of Node's own image
 # What steers this process or the runner is not the step's to set.
 _CLOSED = re.compile(
     r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)",
@@ -55,7 +54,6 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
-    variables = {entry.variable: value for entry in VARIABLES if (value := inputs.read(entry))}
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
     auto = frozenset(name for name in FILES if run.get(name) == AUTO)
     run |= {
@@ -72,13 +70,15 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         inputs.mistakes.append(
             _mistake("working-directory", folder, "give a folder inside the workspace")
         )
-    run |= {"auto": auto, "cwd": cwd / folder, "environ": {**environ, **variables}}
+    if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
+        del run["node"]
+    run |= {"auto": auto, "cwd": cwd / folder, "environ": environ}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
     if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
         for name, given in (
-            ("changes", settings.run.changes == "block"),
+            ("weakening", settings.run.weakening == "block"),
             ("approve-label", settings.approve_label),
         ):
             what = f"the input `{name}` needs `base`, which is empty"
@@ -88,11 +88,13 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     if auto and (settings.run.shard or settings.run.merge):
         what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
         mistakes.append(Mistake(what, None, "with shards, give the same file to every job"))
-    if settings.paths and not settings.only_changed:
-        cure = "give `only-changed: true`, or remove `paths`"
+    if settings.paths and settings.when != "changed":
+        cure = "give `when: changed`, or remove `paths`"
         mistakes.append(
-            Mistake("the input `paths` has no effect without `only-changed`", None, cure)
+            Mistake("the input `paths` has no effect without `when: changed`", None, cure)
         )
+    if settings.approve_label:  # what nobody has to approve needs no label
+        settings = replace(settings, run=replace(settings.run, weakening="block"))
     return replace(settings, mistakes=tuple(mistakes))
 
 
@@ -146,9 +148,9 @@ class _Inputs:
         inputs = {
             f"INPUT_{entry.name.upper()}": entry.name for entry in OPTIONS if not entry.no_input
         }
-        answers = {
-            entry.name: entry.no_input for entry in OPTIONS if entry.no_input
-        } | answers_to_promptfoo()
+        removed = table("config", "removed.yaml")
+        answers = {entry.name: entry.no_input for entry in OPTIONS if entry.no_input}
+        answers |= removed["options"] | removed["inputs"] | answers_to_promptfoo()
         mistakes = []
         for variable in sorted(
             it for it in self._environ if it.startswith("INPUT_") and it not in inputs
@@ -161,7 +163,7 @@ class _Inputs:
                 or remove
             )
             cure = NO_ARGUMENTS if name in ("args", "entrypoint") else cure
-            mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
+            mistakes.append(Mistake(f"there is no input `{name}`", None, worded(cure, inputs=True)))
         return mistakes
 
 
@@ -224,13 +226,13 @@ def _words(entry: Mapping[str, str]) -> str:
 
 
 class Moved(Struct):
-    """Changes of the inputs of a step, of its ``env`` and of the gate; ``left`` is what is to be known or done of an input."""
+    """Changes of the inputs of a step, of its ``env`` and of its config; ``left`` is what is to be known or done of an input."""
 
     drop: set[str] = set()
     put: dict[str, Any] = {}
     rename: dict[str, str] = {}
     env: dict[str, str] = {}
-    share: float = 1.0  # of the cases that have to pass
+    gate: tuple[str, float | str] | None = None  # a key of the gate, with its value
     left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
@@ -241,7 +243,7 @@ def moved(given: Mapping[str, Any]) -> Moved:
         for key, value in given.items()
     }
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
-    found, least = Moved(), RUNS.read(runs)
+    found, least = Moved(), part(runs, MOST_RUNS)
     for key in given:
         entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
         do, new = entry.get("do"), entry.get("as", "")
@@ -253,13 +255,16 @@ def moved(given: Mapping[str, Any]) -> Moved:
             found.env[new] = text
         elif do == "write" and text in ("true", "false"):
             found.put |= dict([new.split(": ")]) if text == "true" else {}
+        elif do == "concurrency":
+            found.left.append((key, f"`{key}: {text}` is left out", concurrency_in_config(text)))
         elif do == "runs" and least:
-            found.put["runs"] = runs
+            found.gate = ("runs", runs)
             found.drop |= {it for it in given if it.lower() == "repeat"}
         elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
             if least is None:
-                found.share = float(text) / 100
-                if 0 < found.share < 0.01:
+                share = float(text) / 100
+                found.gate = ("min-pass-rate", share) if share < 1 else None
+                if 0 < share < 0.01:
                     found.left.append(
                         (
                             key,
@@ -290,13 +295,18 @@ def moved(given: Mapping[str, Any]) -> Moved:
     return found
 
 
+def concurrency_in_config(text: str) -> str:
+    """What to write in a config in place of promptfoo's `max-concurrency` or `-j`."""
+    return f"write `evaluateOptions: {{maxConcurrency: {text}}}` in the config"
+
+
 def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "list the prompts to test in the config"))
     if texts.get("force-run") == "true":
         return
-    found.put["only-changed"] = True
+    found.put["when"] = "changed"
     if (
         all(map(_PATHS.kind.read, filter(None, map(str.strip, text.splitlines()))))
         and "working-directory" not in texts

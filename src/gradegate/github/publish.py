@@ -16,27 +16,29 @@ from gradegate.github.client import GitHub
 from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_comment
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
-from gradegate.reports.delivery.deliver import report_of
 from gradegate.reports.delivery.redact import concealed_mistakes
-from gradegate.reports.delivery.report import REPORTS, Document, Sink
+from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import command, harmless, visible
 from gradegate.reports.format.page import bare
 from gradegate.reports.view.findings import fingerprint
-from gradegate.results.run_result import Decision, GateOutcome
+from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
 from gradegate.security.redaction import Hide, excerpt
 from gradegate.security.secrets import sealing
 from gradegate.structs import replace
 
-COUNTED = (
-    "planned",
+OUTPUTS = (
+    "decision",
     "passed",
     "failed",
     "errored",
     "pass-rate",
     "new-failures",
     "cost-usd",
-    "tokens",
+    "comment-url",
+    "open",
+    "artifact",
+    "reports",
 )
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
@@ -71,32 +73,15 @@ class Step:
         self.say(self.hide(text))
 
 
-def outputs() -> tuple[str, ...]:
-    """The names of all outputs of the action."""
-    paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return (
-        "outcome",
-        "exit-code",
-        *COUNTED,
-        "overturned",
-        "flaky",
-        "moved",
-        "comment-url",
-        "artifact",
-        *paths,
-    )
-
-
 def publish(
     step: Step,
     decision: Decision,
-    exit_code: int,
     documents: Iterable[Document],
     written: Iterable[str | Path],
 ) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
     texts = {document.sink: document.text for document in documents}
-    if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
+    if texts.get(Sink.ANNOTATIONS):
         step.tell(
             texts[Sink.ANNOTATIONS].rstrip("\n")
         )  # first: the runner shows ten of a kind and no more
@@ -104,52 +89,43 @@ def publish(
     url = _comment(
         step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision)
     )
-    counts = decision.grades
+    cases, baseline = decision.cases, decision.run.baseline
     usage = decision.run.target_usage + decision.run.grader_usage
-    cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
-    numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    baseline, confirm = decision.run.baseline, decision.run.confirm
-    new = "" if baseline is None else str(baseline.new_failures)
-    # Four digits, rounded down: only a run in which everything passed reads 1.0000.
-    graded = counts.passed + counts.failed
-    share = counts.passed * 10_000 // graded if graded else 0
-    rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
-    values = dict(
-        zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True)
-    )
-    history, sentinels = decision.run.history, decision.run.sentinels
-    values |= {
-        "overturned": str(confirm.overturned if confirm else 0),
-        "flaky": "" if history is None else str(history.flaky),
+    values = {
+        "decision": decision.outcome.value,
+        "passed": str(cases.passed),
+        "failed": str(cases.failed),
+        "errored": str(cases.errored),
+        "pass-rate": _rounded_down(cases),
+        "new-failures": "" if baseline is None else str(baseline.new_failures),
+        "cost-usd": "" if usage.known_cost is None else f"{usage.known_cost:.6f}",
+        "comment-url": url,
+        # Relative to the workspace: the container's own paths mean nothing to later steps.
+        "reports": "\n".join(_from_workspace(step, path) for path in written),
     }
-    values |= {"moved": str(sentinels is not None and sentinels.moved).lower(), "comment-url": url}
-    # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
-    paths: dict[str, str] = {}
+    return set_outputs(step, values)
+
+
+def _rounded_down(cases: Counts) -> str:
+    """The pass rate with four digits: only a run in which every case passed reads 1.0000."""
+    graded = cases.passed + cases.failed
+    share = cases.passed * 10_000 // graded if graded else 0
+    return f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
+
+
+def _from_workspace(step: Step, path: str | Path) -> str:
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
-    for path in written:
-        report = report_of(os.fspath(path))
-        if report is not None and report.path_output:
-            paths.setdefault(
-                report.path_output, os.path.relpath(step.settings.run.cwd / path, root)
-            )
-    return set_outputs(
-        step, {"outcome": decision.outcome.value, "exit-code": str(exit_code), **values, **paths}
-    )
+    return os.path.relpath(step.settings.run.cwd / path, root)
 
 
-def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
+def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     """Publish that the gate could not start; an older comment must not go on claiming a pass."""
     error = concealed_mistakes(error, step.hide)
-    if step.settings.annotations:
-        for mistake in error.mistakes:
-            origin = mistake.origin
-            file, line = (
-                (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
-            )
-            words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            step.tell(
-                command("error", words if file else str(mistake), file=file, line=line or None)
-            )
+    for mistake in error.mistakes:
+        origin = mistake.origin
+        file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
+        words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
+        step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
     if secrets := NO_SECRETS.format(step.event.outsider) if step.event.outsider else "":
         step.tell(command("notice", secrets))
     listed = [
@@ -165,15 +141,11 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
         "\n".join(map(str, error.mistakes)).encode("utf-8", "replace")
     ).hexdigest()[:16]
     url = _comment(step, text, True, findings)
-    return set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
+    return set_outputs(step, {"decision": MISTAKEN, "comment-url": url})
 
 
 def _summarise(step: Step, text: str) -> None:
-    if (
-        step.settings.summary
-        and text
-        and (problem := workflow.append_summary(step.environ, step.hide(text)))
-    ):
+    if text and (problem := workflow.append_summary(step.environ, step.hide(text))):
         warn(step, f"The job summary was not written: {problem}.")
 
 

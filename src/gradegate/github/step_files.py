@@ -9,8 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from gradegate.errors import ConfigError, Terminated
-from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
+from gradegate.errors import ConfigError
 from gradegate.reports.format.markdown import fence
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
@@ -20,16 +19,21 @@ from gradegate.structs import Struct
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
 SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
+OF_LINES = ("reports",)  # outputs of several lines
 # A pipe without a reader is refused, and not waited for.
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
+MISTAKEN = "mistake"  # the decision when the config is wrong: no run decided then
 _LONGEST = 1000  # characters of an error
 
 
 def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The values that a later step can use without harm, and the names of the others."""
-    unsafe = [name for name, value in values.items() if not SAFE.fullmatch(value)]
+    unsafe = []
+    for name, value in values.items():
+        lines = value.split("\n") if name in OF_LINES else [value]
+        if not all(SAFE.fullmatch(line) for line in lines):
+            unsafe.append(name)
     return {name: value for name, value in values.items() if name not in unsafe}, unsafe
 
 
@@ -106,23 +110,14 @@ class Ending(Struct):
         """Leave what is known of the end; nothing that fails here hides the error."""
         if error is None or self.settled:
             return
-        # Outcome, exit code and words for an error, as the command exits with.
+        decision = GateOutcome.INCONCLUSIVE.value
         if isinstance(error, ConfigError):
-            outcome, code, said = MISTAKEN, MISTAKE, str(error)
+            decision, said = MISTAKEN, str(error)
         elif isinstance(error, KeyboardInterrupt):
-            stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
-            outcome, code, said = (
-                GateOutcome.INCONCLUSIVE.value,
-                stopped,
-                "The step was cancelled before any model was asked.",
-            )
+            said = "The step was cancelled before any model was asked."
         else:
-            outcome, code, said = (
-                GateOutcome.INCONCLUSIVE.value,
-                INCONCLUSIVE,
-                f"{type(error).__name__}: {error}",
-            )
-        write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
+            said = f"{type(error).__name__}: {error}"
+        write_outputs(self.environ, {"decision": decision})
         hide = sealing(self.environ)
         text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"
         append_summary(self.environ, text)

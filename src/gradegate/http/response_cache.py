@@ -16,8 +16,6 @@ from gradegate.http.exchange import Ask, Response
 class ResponseCache(Protocol):
     """Responses of earlier runs."""
 
-    applications: bool
-
     def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its responses carry."""
 

@@ -1,10 +1,17 @@
-"""Which tests and models of a config are run, where the command line asks for some of them, or others: as promptfoo filters."""
+"""Chooses the tests of a config that run: `--select`, and promptfoo's filters, which work as in promptfoo."""
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import compress
 from typing import Any
 
-from gradegate.config.overrides import match_pattern, note_on_left_out
+from gradegate.config.overrides import (
+    Matches,
+    match_pattern,
+    note_on_left_out,
+    provider_filters,
+    selectors,
+)
 from gradegate.core.numbers import many
 from gradegate.core.policy import Note, Rule
 from gradegate.core.settings import Again, Settings
@@ -18,60 +25,64 @@ from gradegate.templating.template import show
 
 def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     """The tests that every filter keeps, with a note of how many were left out. Raises ConfigError where none is kept."""
-    kept = list(suite.cases)
+    kept, options = list(suite.cases), []
     for option, keep in _steps(settings):
-        found = keep(kept)
+        options.append(option)
+        found = [*keep(kept)]
         if kept and not found:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         kept = found
-    return kept, note_on_left_out(
-        len(kept), suite, "test", [option for option, _ in _steps(settings)]
-    )
+    return kept, note_on_left_out(len(kept), suite, "test", options)
+
+
+def filters_in(settings: Settings) -> list[str]:
+    """The options that choose tests or providers of a config."""
+    return [option for option, _ in (*_steps(settings), *provider_filters(settings))]
 
 
 def leaving_out(settings: Settings) -> list[str]:
-    """The options of the command line by which tests or providers of a config may be left out."""
-    options = [option for option, _ in _steps(settings)]
-    options += (
-        [f"<--filter-providers> {settings.filter_providers!r}"] if settings.filter_providers else []
-    )
-    return options + [f"<--provider {name}>" for name in settings.providers]
+    """The options by which tests or providers of a config may be left out."""
+    return filters_in(settings) + [f"--provider {name}" for name in settings.providers]
 
 
-def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
-    """In promptfoo's order; all that are given must keep a test."""
+def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
+    """The options that choose tests, each with the tests that it keeps. The first N are taken last."""
+    for key, option, matches in selectors(settings):
+        if key not in ("provider", "first"):
+            yield option, partial(_keep, key, matches)
     for key, part in settings.filter_metadata:
-        option = f"<--filter-metadata> {f'{key}={part}'!r}"
-        yield (
-            option,
-            lambda kept, key=key, part=part: [  # type: ignore[misc]
-                case for case in kept if _has(case, key, part)
-            ],
-        )
+        option = f"--filter-metadata {f'{key}={part}'!r}"
+        yield option, partial(_keep, f"metadata.{key}", partial(_contains, part))
     if pattern := settings.filter_pattern:
         yield (
-            f"<--filter-pattern> {pattern!r}",
-            lambda kept: list(
-                itertools.compress(
-                    kept,
-                    match_pattern(
-                        "<--filter-pattern>", pattern, [case.description for case in kept]
-                    ),
-                )
+            f"--filter-pattern {pattern!r}",
+            lambda kept: compress(
+                kept,
+                match_pattern("--filter-pattern", pattern, [case.description for case in kept]),
             ),
         )
-    if settings.filter_first is not None:
-        yield (
-            f"<--filter-first-n {settings.filter_first}>",
-            lambda kept: kept[: settings.filter_first],
-        )
+    if number := settings.filter_first:
+        yield f"--filter-first-n {number}", lambda kept: kept[:number]
+    if first := dict(settings.select).get("first"):
+        yield f"<--select first={first}>", lambda kept: kept[: int(first)]
 
 
-def _has(case: Case, key: str, part: str) -> bool:
-    """Whether the metadata, or one of a list, holds the text."""
-    value: Any = case.metadata.get(key)
-    values = value if isinstance(value, list | tuple) else [] if value is None else [value]
-    return any(part in show(it) for it in values)
+def _keep(key: str, matches: Matches, cases: list[Case]) -> list[Case]:
+    """The tests with a description or with metadata that matches."""
+    return [case for case in cases if matches(_texts(case, key))]
+
+
+def _contains(part: str, texts: Sequence[str]) -> bool:
+    return any(part in text for text in texts)
+
+
+def _texts(case: Case, key: str) -> list[str]:
+    """The description, or the value of a metadata key: each one of a list."""
+    if key == "description":
+        return [case.description]
+    value: Any = case.metadata.get(key.removeprefix("metadata."))
+    values = value if isinstance(value, list | tuple) else [value]
+    return [show(it) for it in values if it is not None]
 
 
 def select_again(plan: Plan, again: Again) -> Plan:
@@ -80,11 +91,8 @@ def select_again(plan: Plan, again: Again) -> Plan:
     The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
     """
     keys = [{identity(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
-    found = [
-        job
-        for job, own in zip(plan.jobs, keys, strict=True)
-        if not job.of_base and own & again.keys
-    ]
+    pairs = [*zip(plan.jobs, keys, strict=True)]
+    found = [job for job, own in pairs if not job.of_base and own & again.keys]
     if not found:
         raise ConfigError.at(
             "the configs have none of its failures any more",
@@ -96,23 +104,15 @@ def select_again(plan: Plan, again: Again) -> Plan:
         {job.talk for job in found if job.talk},
     )
     kept = [
-        (job, own)
-        for job, own in zip(plan.jobs, keys, strict=True)
-        if (job.suite, job.number) in cases or job.talk in talks
+        (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
     ]
-    asked = frozenset[bytes]().union(*(own for _, own in kept))
+    asked = {key for _, own in kept for key in own}
     asks = many(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
-    gone = len(again.keys - asked)
-    lost = (
-        [
-            Note(
-                f"{many(gone, 'failure')} of {again.file.name} no longer in the configs, and not asked again"
-            )
-        ]
-        if gone
-        else []
-    )
+    notes = [Note(only), *plan.notes]
+    if gone := len(again.keys - asked):
+        what = f"{many(gone, 'failure')} of {again.file.name} no longer in the configs"
+        notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
     return replace(
         plan,
@@ -125,7 +125,7 @@ def select_again(plan: Plan, again: Again) -> Plan:
             for policy in plan.policies
             if (suite := policy.rules[0].suite) in suites
         ),
-        notes=(Note(only), *plan.notes, *lost),
+        notes=tuple(notes),
         baseline=plan.baseline
         and replace(
             plan.baseline, answers=tuple(row for row in plan.baseline.answers if row.key in asked)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding
-from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, DerivedSpec
@@ -17,7 +16,7 @@ from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
 from gradegate.results.run_result import Power
-from gradegate.structs import Struct, replace
+from gradegate.structs import Struct
 
 Render = Callable[[Sequence[Any]], str]
 
@@ -88,7 +87,7 @@ class Other(Struct, frozen=True):
     commit: str = ""
 
 
-class Sentinels(Struct, frozen=True):
+class LabelledJobs(Struct, frozen=True):
     """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
 
     jobs: tuple[tuple[Job, bool], ...]
@@ -115,7 +114,7 @@ class Plan(Struct, frozen=True):
     folder: str = ""
     only: str = ""  # what is asked of it, where that is a part
     baseline: Baseline | None = None  # the recorded run that this one is compared with
-    sentinels: Sentinels | None = None
+    labels: LabelledJobs | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     base: Other | None = None  # the other side, where its jobs are among these
     history: History | None = (
@@ -143,12 +142,15 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
     """
     if not (job.case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
         return None
-    own = job.case.runs and job.case.runs.under(policy.runs)
+    own = job.case.runs
     asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
     looking = [
         rule
         for rule in policy.rules
-        if any(rule.selects(it, job.target.name, job.case.description) for it in asserted)
+        if any(
+            rule.selects(it, job.target.name, job.case.description, job.case.metadata)
+            for it in asserted
+        )
     ]
     ruled = [rule.runs for rule in looking] or [policy.runs]
     chosen = [own] if own else [runs for runs in ruled if runs]
@@ -156,36 +158,17 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
         return None
     if mistakes := [mistake for runs in chosen for mistake in _mistakes(runs, repeat, job)]:
         raise ConfigError(*mistakes)
-    whole = max(
-        (replace(runs, of=runs.of or repeat or 1) for runs in chosen),
-        key=lambda runs: (runs.of, runs.passes),
-    )
+    whole = max(chosen, key=lambda runs: (runs.of, runs.passes))
     return CaseRuns(whole, repeat or 1, bool(own))
 
 
 def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
-    of = runs.of or repeat
-    if of is None:
-        yield Mistake(
-            "`runs` does not say how many runs there are, and nothing repeats the case",
-            runs.origin,
-            "write `of`",
-        )
-    elif repeat and of != repeat:
-        yield Mistake(
-            f"`runs` is of {of}, and `repeat` is {repeat}", runs.origin, "leave out one of them"
-        )
-    elif of > MOST_RUNS:
-        yield Mistake(
-            f"`repeat` is {of}, and a case has at most {MOST_RUNS} runs",
-            runs.origin,
-            "repeat less often, or leave out `runs`",
-        )
-    elif job.case.recorded and of > 1:
-        what = f"the test has a recorded answer, so it cannot have {of} runs"
-        yield Mistake(what, job.case.origin, "give it `runs: {of: 1, pass: 1}`")
-    else:
-        yield from replace(runs, of=of).unmeetable()
+    if repeat and runs.of != repeat:
+        what = f"`runs` is {runs.passes}/{runs.of}, and `repeat` is {repeat}"
+        yield Mistake(what, runs.origin, "leave out one of them")
+    elif job.case.recorded and runs.of > 1:
+        what = f"the test has a recorded answer, so it cannot have {runs.of} runs"
+        yield Mistake(what, job.case.origin, "give it `runs: 1/1`")
 
 
 def selected(rule: Rule, job: Job) -> Iterator[Binding]:
@@ -193,7 +176,7 @@ def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     return (
         it
         for it in job.assertions
-        if rule.selects(it.asserted, job.target.name, job.case.description)
+        if rule.selects(it.asserted, job.target.name, job.case.description, job.case.metadata)
     )
 
 

@@ -13,7 +13,7 @@ from gradegate.config.load import Located
 from gradegate.core.conversation import CONVERSATION, told
 from gradegate.core.numbers import many
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
-from gradegate.core.settings import CONCURRENCY, TIMEOUT, Settings
+from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.http.budget import Budget
@@ -69,15 +69,7 @@ class Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         asked = self.settings
-        partial = any(
-            (
-                recorded,
-                asked.filter_pattern,
-                asked.filter_metadata,
-                asked.filter_first,
-                asked.filter_providers,
-            )
-        )
+        partial = recorded or bool(filters.filters_in(asked))
         self.names = Names(defined, suite.env, frozenset(asked.variables), partial=partial)
 
     def jobs(self) -> list[Job]:
@@ -112,10 +104,10 @@ class Planner:
             self.mistakes += models.graders(self.suite)
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
-        if self.suite.policy.confirm == "answers" and any(job.needs for job in jobs):
+        if self.suite.policy.reask == "answers" and any(job.needs for job in jobs):
             self.notes.append(
                 Note(
-                    "with `runs`, `confirm: answers` works like `confirm: grader`: each run is a new answer"
+                    "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
                 )
             )
         self.notes += (
@@ -262,8 +254,7 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share."""
-    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
-    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
+    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
     if settings.shard is None:
         return limits
     # An even share of calls and dollars. Seconds go by for all shards at once.
@@ -289,7 +280,7 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     budget = Budget(limits_of(settings, suites))
     return Client(
         timeout=timeout,
-        retries=settings.retries,
+        retries=RETRIES,
         slots=slots,
         environ=settings.environ,
         budget=budget,

@@ -31,7 +31,7 @@ _BY_ID = (
     "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
 )
 AGAIN = Note(
-    "with recorded answers, `confirm: answers` works like `confirm: grader`: no new answer can be made"
+    "with recorded answers, `reask: answers` works like `reask: grader`: no new answer can be made"
 )
 
 
@@ -65,7 +65,7 @@ def planned_with_answers(
         replace(job, given=tuple(given[place])) if place in given else job
         for place, job in enumerate(made.jobs)
     )
-    anew = any(policy.confirm == "answers" for policy in made.policies)
+    anew = any(policy.reask == "answers" for policy in made.policies)
     notes = (*made.notes, AGAIN) if anew else made.notes
     return replace(made, jobs=jobs, notes=notes, recorded=recording.digests), recording.opened
 

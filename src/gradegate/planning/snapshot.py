@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
@@ -54,7 +54,7 @@ class GradeTerms(Held, Likened, frozen=True, eq=False):
     blocking: bool
     most: bool = False  # its limit is one from above
     models: tuple[tuple[str, ModelTerms], ...] = ()
-    confirm: str = ""  # how its failures are asked again, where the assertion says so itself
+    reask: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = NOWHERE
@@ -79,7 +79,7 @@ APART = (
 class AnswerTerms(Likened, frozen=True, eq=False):
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
-    beside = ("description", "name", "origin")
+    beside = ("description", "metadata", "name", "origin")
     question: CaseInput
     target: int
     prompt: int
@@ -93,6 +93,7 @@ class AnswerTerms(Likened, frozen=True, eq=False):
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
     description: str = ""
+    metadata: Mapping[str, Any] = {}
     name: str = ""  # the description, or the start of the variables
     origin: Origin = NOWHERE
 
@@ -205,6 +206,7 @@ class _Reader:
             grades=self._last[1],
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
+            metadata=case.metadata,
             name=case.description
             or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
             origin=case.origin,
@@ -243,7 +245,7 @@ class _Reader:
             blocking=asserted.blocking,
             most=bound is not None and bound.grader.scoring.most,
             models=tuple((need, self._grading(model)) for need, model in models),
-            confirm=again.mode if again.own else "",
+            reask=again.mode if again.own else "",
             mode=again.mode,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
             members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),

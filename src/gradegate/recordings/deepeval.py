@@ -80,8 +80,4 @@ def _calls(written: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None
     return fields.tool_calls(calls, origin) if lists else None
 
 
-SHAPES.register("deepeval")(
-    Shape(
-        "deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read
-    )
-)
+SHAPES.register("deepeval")(Shape("deepeval", recognises, read))

@@ -94,8 +94,4 @@ def _answer(row: Map, origin: Origin) -> Answer:
     )
 
 
-SHAPES.register("lines")(
-    Shape(
-        "lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read
-    )
-)
+SHAPES.register("lines")(Shape("lines", recognises, read))

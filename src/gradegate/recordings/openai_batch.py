@@ -94,6 +94,4 @@ def _error(value: Any) -> str:
     return str(about.get("message") or about.get("code") or value or "")
 
 
-SHAPES.register("openai-batch")(
-    Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read)
-)
+SHAPES.register("openai-batch")(Shape("openai-batch", recognises, read))

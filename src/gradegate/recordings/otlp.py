@@ -439,11 +439,4 @@ def _list(value: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-SHAPES.register("otlp")(
-    Shape(
-        "otlp",
-        "OTLP traces as JSON lines, with GenAI or OpenInference attributes",
-        recognises,
-        read,
-    )
-)
+SHAPES.register("otlp")(Shape("otlp", recognises, read))

@@ -77,11 +77,4 @@ def _answer(result: Any, origin: Origin) -> Answer:
     )
 
 
-SHAPES.register("promptfoo")(
-    Shape(
-        "promptfoo",
-        "results of promptfoo as .json or .jsonl, by prompt, vars and provider",
-        recognises,
-        read,
-    )
-)
+SHAPES.register("promptfoo")(Shape("promptfoo", recognises, read))

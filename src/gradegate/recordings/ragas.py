@@ -56,6 +56,4 @@ def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
         yield {**item, "role": role}
 
 
-SHAPES.register("ragas")(
-    Shape("ragas", "rows of a Ragas dataset, by the text of the question", recognises, read)
-)
+SHAPES.register("ragas")(Shape("ragas", recognises, read))

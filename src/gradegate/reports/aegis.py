@@ -115,6 +115,4 @@ def _exact(share: float) -> Fraction:
     return Fraction(Decimal(repr(share))) * FULL
 
 
-REPORTS.register("aegis")(
-    Report("aegis", Sink.FILE, ".aegis.json", "the run object of Aegis's API", render)
-)
+REPORTS.register("aegis")(Report("aegis", Sink.FILE, ".aegis.json", render))

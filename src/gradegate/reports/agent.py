@@ -28,13 +28,4 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))
 
 
-REPORTS.register("agent")(
-    Report(
-        "agent",
-        Sink.FILE,
-        ".agent.md",
-        "failing cases for coding agents, capped",
-        render,
-        "agent-path",
-    )
-)
+REPORTS.register("agent")(Report("agent", Sink.FILE, ".agent.md", render))

@@ -146,8 +146,4 @@ def _command(mark: _Mark, more: str, links: Links) -> str:
     )
 
 
-REPORTS.register("annotations")(
-    Report(
-        "annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render
-    )
-)
+REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", render))

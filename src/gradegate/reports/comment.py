@@ -14,6 +14,4 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.COMMENT, (page(decision, links, _FORM),))
 
 
-REPORTS.register("comment")(
-    Report("comment", Sink.COMMENT, ".md", "the pull request comment", render, "markdown-path")
-)
+REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", render))

@@ -13,4 +13,4 @@ def render(decision: Decision, links: Links) -> Document:
     )
 
 
-REPORTS.register("console")(Report("console", Sink.CONSOLE, "", "text for people", render))
+REPORTS.register("console")(Report("console", Sink.CONSOLE, "", render))

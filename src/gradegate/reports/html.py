@@ -94,6 +94,4 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
         yield f"{label}s" if len(names) > 1 else label, names
 
 
-REPORTS.register("html")(
-    Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path")
-)
+REPORTS.register("html")(Report("html", Sink.FILE, ".html", render))

@@ -23,6 +23,4 @@ def _parts(decision: Decision, links: Links) -> Iterator[str]:
     yield "\n]}\n"
 
 
-REPORTS.register("json")(
-    Report("json", Sink.FILE, ".json", "every case and grade, for programs", render, "results-path")
-)
+REPORTS.register("json")(Report("json", Sink.FILE, ".json", render))

@@ -294,6 +294,4 @@ def _seconds(row: Row) -> float:
     return seconds if 0 <= seconds < 1e9 else 0.0
 
 
-REPORTS.register("junit")(
-    Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render, "junit-path")
-)
+REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", render))

@@ -14,6 +14,4 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.SUMMARY, (page(decision, links, _FORM),))
 
 
-REPORTS.register("summary")(
-    Report("summary", Sink.SUMMARY, "", "the job summary, with all cases", render)
-)
+REPORTS.register("summary")(Report("summary", Sink.SUMMARY, "", render))

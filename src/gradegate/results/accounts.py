@@ -66,7 +66,7 @@ class KeyUse(Readable, frozen=True):
         return f"{self.name} -> {self.host}"
 
 
-class ConfirmReport(Readable, frozen=True):
+class ReaskReport(Readable, frozen=True):
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
@@ -108,7 +108,7 @@ class BaselineReport(Readable, frozen=True):
     latency: Increase | None = None
 
 
-class SentinelAsk(Readable, frozen=True):
+class LabelAsk(Readable, frozen=True):
     """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
 
     model: str  # as the reply names it
@@ -130,8 +130,8 @@ class GraderCheck(Readable, frozen=True):
     lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
 
 
-class SentinelReport(Readable, frozen=True):
-    """What graders say of the sentinels: labelled outputs that show whether a grader has moved."""
+class LabelsReport(Readable, frozen=True):
+    """What graders say of labelled outputs, which show whether a grader has moved."""
 
     verdicts: int = 0
     agree: int = 0

@@ -28,13 +28,13 @@ WORST = (
 
 
 class Baseline(Struct, frozen=True):
-    """A run of the base. ``started`` is ISO 8601; ``confirm`` says how its failures were asked again, "" for not at all."""
+    """A run of the base. ``started`` is ISO 8601; ``reask`` says how its failures were asked again, "" for not at all."""
 
     answers: tuple[Row, ...]
     commit: str = ""
     started: str = ""
     models: tuple[str, ...] = ()
-    confirm: str = ""
+    reask: str = ""
     fresh: bool = False  # asked in the same run
 
 
@@ -247,7 +247,7 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     if odd:
         what = "contradicts its" if odd == 1 else "contradict their"
         yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
-    if baseline.confirm in ("", "off"):
+    if baseline.reask in ("", "off"):
         yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
 
 

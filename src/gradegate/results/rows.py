@@ -58,6 +58,7 @@ class Row(Struct, frozen=True):
         Took | None, "The first answer; null where the target was not asked for it in this run."
     ] = None
     base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
+    test_metadata: Mapping[str, Any] = field(default_factory=dict)  # the test's own
     needs: CaseRuns | None = None  # what the runs of its case are held to
     run: Annotated[
         int, "The number of the run, from 1; 0 where the runs of the case are not counted together."
@@ -142,7 +143,7 @@ def takes(rule: Rule, row: Row, grade: Grade) -> bool:
         and not grade.inner
         and not (rule.blocking and grade.quarantine)
     )
-    return looks and rule.selects(grade.assertion, row.provider, row.description)
+    return looks and rule.selects(grade.assertion, row.provider, row.description, row.test_metadata)
 
 
 def counted(rule: Rule, row: Row) -> bool:

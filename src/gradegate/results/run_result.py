@@ -44,11 +44,11 @@ class RunResult(Struct, frozen=True):
     made: account.Made = field(default_factory=account.Made)
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for
-    confirm: account.ConfirmReport | None = None
+    reask: account.ReaskReport | None = None
     baseline: account.BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[account.DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
-    sentinels: account.SentinelReport | None = None  # None where none were asked
+    labels: account.LabelsReport | None = None  # None where none were asked
     powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
 
     @property

@@ -3,7 +3,7 @@
 A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
@@ -133,7 +133,7 @@ class TurnLine(Part):
     retrieval_context: Annotated[list[str | ImageLine], _DOCUMENTS]
 
 
-@keys_of(Row, later=_OF_CASES, without="needs")
+@keys_of(Row, later=_OF_CASES, without="needs test_metadata")
 class CaseLine(Part):
     """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
 
@@ -164,12 +164,28 @@ class Summary(Counted):
     grader: Annotated[Spent, At("run.grader_usage")]
 
 
+_METADATA = "metadata."
+
+
+def _patterns(select: Select) -> Iterator[tuple[str, str]]:
+    """The patterns by their keys, as a config writes them."""
+    yield from ((name, text) for name, text in asdict(select).items() if name != "metadata")
+    yield from ((f"{_METADATA}{key}", text) for key, text in select.metadata)
+
+
+def _select(said: Mapping[str, str]) -> Select:
+    """What this version knows of patterns."""
+    known = {name: said[name] for name in names(Select) if name in said and name != "metadata"}
+    metadata = ((key, text) for key, text in said.items() if key.startswith(_METADATA))
+    return Select(
+        **known, metadata=tuple((key.removeprefix(_METADATA), text) for key, text in metadata)
+    )
+
+
 _SELECT = At(
     "rule.select",
-    lambda select: {name: encodable(text) for name, text in asdict(select).items() if text},
-    lambda said: Select(
-        **{name: said[name] for name in names(Select) if name in said}
-    ),  # what this version knows
+    lambda select: {name: encodable(text) for name, text in _patterns(select) if text},
+    _select,
 )
 
 
@@ -335,7 +351,7 @@ class Head(Part):
     runs: Annotated[RunsLine | None, At("run.rows", _runs, into=None)] = key(
         "null where no case has runs.", None
     )
-    confirm: Annotated[account.ConfirmReport | None, At("run.confirm")] = key(
+    confirm: Annotated[account.ReaskReport | None, At("run.reask")] = key(
         "What the re-asks of failures found.", None
     )
     baseline: Annotated[account.BaselineReport | None, At("run.baseline")] = key(
@@ -344,7 +360,7 @@ class Head(Part):
     history: Annotated[HistoryReport | None, At("run.history")] = key(
         "null where the run had none.", None
     )
-    sentinels: Annotated[account.SentinelReport | None, At("run.sentinels")] = key(
+    sentinels: Annotated[account.LabelsReport | None, At("run.labels")] = key(
         "What graders say of labelled outputs; null where none were asked.", None
     )
     derived_metrics: Annotated[list[account.DerivedMetric], At("run.derived")] = key(

@@ -216,7 +216,7 @@ def changes_of(
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
     found = compare(base.suites, snapshots(planned, suites), base.problems)
     return GateChanges(
-        found, settings.changes == "block" or blocks((*base.policies, *planned.policies))
+        found, settings.weakening == "block" or blocks((*base.policies, *planned.policies))
     )
 
 
@@ -228,4 +228,4 @@ def unknown_changes(settings: Settings) -> GateChanges:
     found = GateChange(
         ChangeKind.WEAKER, "the gate cannot be compared with the gate of the base without the keys"
     )
-    return GateChanges((found,), settings.changes == "block" or blocks(base.policies))
+    return GateChanges((found,), settings.weakening == "block" or blocks(base.policies))

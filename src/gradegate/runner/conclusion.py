@@ -14,7 +14,7 @@ from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
 from gradegate.gate.case_runs import stated
 from gradegate.gate.grader_drift import remarks, report
 from gradegate.planning.plan import Plan
-from gradegate.results.accounts import Made, SentinelAsk
+from gradegate.results.accounts import LabelAsk, Made
 from gradegate.results.baseline import together
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
@@ -22,7 +22,7 @@ from gradegate.runner.derived_metrics import derived
 from gradegate.runner.reasks.base_regrade import Beside
 from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.reasks.scheduler import Answer, Confirming, Pursue
+from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
 from gradegate.structs import Readable, Struct, replace
 
@@ -37,7 +37,7 @@ class Account(Readable, frozen=True):
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache
-    sentinels: tuple[SentinelAsk, ...] = ()
+    labels: tuple[LabelAsk, ...] = ()
 
     def after(self, earlier: Account) -> Account:
         """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
@@ -61,7 +61,7 @@ class Gathered(Struct, frozen=True):
     """The answers of a plan while failures of them are asked again."""
 
     plan: Plan
-    confirming: Confirming
+    scheduler: Scheduler
     histories: Histories
     others: Sequence[Row] = []  # the answers of a base that is asked in the same run
 
@@ -70,7 +70,7 @@ class Gathered(Struct, frozen=True):
         cls,
         plan: Plan,
         askable: Askable,
-        reask: int,
+        grader_retries: int,
         answers: Mapping[Place, Asked],
         rounds: Rounds,
         pursue: Pursue,
@@ -85,23 +85,23 @@ class Gathered(Struct, frozen=True):
         fresh = {
             (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
         }
-        beside, histories = Beside.of(plan, askable, reask, fresh), Histories(plan)
+        beside, histories = Beside.of(plan, askable, grader_retries, fresh), Histories(plan)
         asks = ((place, asked) for place, asked in answers.items() if place not in base)
         own = (
             Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript)
             for place, asked in asks
         )
-        confirming = Confirming(askable, own, reask, histories, beside, pursue, rounds)
-        return cls(plan, confirming, histories, [*chain(*others.values())])
+        scheduler = Scheduler(askable, own, grader_retries, histories, beside, pursue, rounds)
+        return cls(plan, scheduler, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:
         """Everything, where ``why`` says that asking ended early."""
-        rows = self.confirming.end(why)
+        rows = self.scheduler.end(why)
         every = (*rows, *self.others)
-        target = sum((row.usage for row in every), account.lost[0] + self.confirming.lost_answers)
+        target = sum((row.usage for row in every), account.lost[0] + self.scheduler.lost_answers)
         graders = sum(
             (grade.usage for row in every for grade in row.grades),
-            account.lost[1] + self.confirming.unseen,
+            account.lost[1] + self.scheduler.unseen,
         )
         plan = self.plan
         # Answers that were cut are graded, and every report says so; once for each place in a config.
@@ -113,10 +113,10 @@ class Gathered(Struct, frozen=True):
             for o, count in places.items()
         )
         texts = (
-            *self.confirming.doubts(),
+            *self.scheduler.doubts(),
             *(f"the cache: {problem}" for problem in account.problems),
         )
-        sentinels = report(account.sentinels, plan.sentinels.agreement) if plan.sentinels else None
+        labels = report(account.labels, plan.labels.agreement) if plan.labels else None
         of = (
             plan.commit,
             account.started,
@@ -132,7 +132,7 @@ class Gathered(Struct, frozen=True):
             target_usage=target,
             grader_usage=graders,
             interrupted=account.stopped,
-            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(sentinels)))),
+            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(labels)))),
             seconds=account.seconds,
             models=plan.models,
             keys=plan.keys,
@@ -140,12 +140,12 @@ class Gathered(Struct, frozen=True):
             made=Made(__version__, *of),
             budget=account.budget,
             cache=account.cache,
-            confirm=self.confirming.report(),
-            baseline=self.confirming.baseline(rows),
+            reask=self.scheduler.report(),
+            baseline=self.scheduler.baseline(rows),
             derived=tuple(derived(plan.derived, rows)),
             history=self.histories.report(rows),
             powers=plan.powers,
-            sentinels=sentinels,
+            labels=labels,
         )
 
 

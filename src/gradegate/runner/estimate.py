@@ -35,7 +35,7 @@ class Estimate(Struct, frozen=True):
     most_usd: float | None = None  # with all asks that may follow
     unpriced: tuple[str, ...] = ()  # the models whose price is not known
     silent: tuple[str, ...] = ()  # the applications and programs whose price is not known
-    sentinels: int = 0  # requests to graders, where a rule is missed or a history is written
+    labels: int = 0  # requests to graders, where a rule is missed or a history is written
     fewest: tuple[int, int] = (
         0,
         0,
@@ -46,7 +46,7 @@ def estimate(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
     askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
     histories = Histories(plan)
-    sentinels = plan.sentinels.jobs if plan.sentinels else ()
+    labels = plan.labels.jobs if plan.labels else ()
     target = grader = fewest_target = fewest_grader = 0
     first = again = 0.0
     unpriced: dict[str, Provider] = {}
@@ -73,7 +73,7 @@ def estimate(plan: Plan) -> Estimate:
             again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
     spare = [
         _grading(bound, len(job.text), unpriced, 1)
-        for job, _ in sentinels
+        for job, _ in labels
         for binding in job.assertions
         for bound in binding.bounds
     ]
@@ -116,8 +116,8 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
         ("grader", found.grader, found.fewest[1]),
     ):
         yield f"{kind}: {f'{fewest:,} to ' if fewest < calls else ''}{many(calls, 'call')}"
-    if found.sentinels:
-        yield f"sentinels: {many(found.sentinels, 'call')} of graders, where a rule is missed or a history is written"
+    if found.labels:
+        yield f"labels: {many(found.labels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     if found.usd is None or found.most_usd is None:
         why = ["unknown"]

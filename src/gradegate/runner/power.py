@@ -132,7 +132,7 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
             if every > 0.01:
                 what = f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times"
                 blocked = f"If each run fails {percent(share)} of the time, an unchanged pull request is blocked in {chance(every)} of runs"
-                cure = f"With `runs: {{of: {times}, pass: {passes}}}`, {chance(most)} are"
+                cure = f"With `runs: {passes}/{times}`, {chance(most)} are"
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 

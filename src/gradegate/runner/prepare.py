@@ -17,8 +17,8 @@ from gradegate.providers.cache.access import check_secret
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
-from gradegate.runner.calibration.drift import sentinel_mistakes as mistakes
-from gradegate.runner.calibration.drift import with_sentinels
+from gradegate.runner.calibration.drift import label_mistakes as mistakes
+from gradegate.runner.calibration.drift import with_labels
 from gradegate.runner.comparison import changes_of, read_base, with_baseline, with_history
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
@@ -95,7 +95,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
             with_history(with_baseline(own, settings, client, base), settings), settings, chosen
         )
         if not apart:
-            planned = with_powers(with_sentinels(planned, chosen, settings, client, base))
+            planned = with_powers(with_labels(planned, chosen, settings, client, base))
         secrets = secrets_of(
             settings, [it.suite for it in chosen], (use.name for use in planned.keys)
         )

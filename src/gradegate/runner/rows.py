@@ -63,6 +63,7 @@ def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
     return Row(
         suite=job.suite,
         description=job.case.description,
+        test_metadata=job.case.metadata,
         provider=job.target.name,
         prompt_label=job.prompt.label,
         prompt=prompt,

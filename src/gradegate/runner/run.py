@@ -14,7 +14,7 @@ from gradegate.http.client import Client
 from gradegate.planning.plan import Job, Plan, grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import at
-from gradegate.results.accounts import SentinelAsk
+from gradegate.results.accounts import LabelAsk
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
@@ -63,13 +63,13 @@ class Run:
         self,
         plan: Plan,
         client: Client,
-        reask: int,
+        grader_retries: int,
         watch: Watch = lambda _: None,
         earlier: EarlierJobs = NO_EARLIER_JOBS,
     ) -> None:
         self._plan = plan
         self._client = client
-        self._reask = reask
+        self._grader_retries = grader_retries
         self._occasions = Occasions(plan.jobs, client.replies)
         self._watch = watch
         self._earlier = earlier
@@ -85,7 +85,7 @@ class Run:
             NO_USAGE,
             NO_USAGE,
         )  # what target and graders took and no row has
-        self._sentinels: list[SentinelAsk] = []
+        self._labels: list[LabelAsk] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         groups: dict[tuple[str, int, int], list[Place]] = {}
@@ -104,17 +104,17 @@ class Run:
         def ask() -> None:
             self._rounds.answers()
             self._gathered = self._gather()
-            self._gathered.confirming.run(self._portions, self._no_more)
+            self._gathered.scheduler.run(self._portions, self._no_more)
             rules = (
                 decide(self._gathered.result("", self._account()), self._plan.policies).rules
-                if self._plan.sentinels
+                if self._plan.labels
                 else ()
             )
             missed = any(
                 result.rule.blocking and result.outcome is Outcome.FAIL for result in rules
             )
-            if self._plan.sentinels and (self._plan.sentinels.always or missed):
-                self._ask_sentinels()
+            if self._plan.labels and (self._plan.labels.always or missed):
+                self._grade_labels()
 
         self._until_stopped(ask)
         gathered = self._gathered or self._gather()
@@ -129,25 +129,29 @@ class Run:
         self._leave_uncompared()
         return self._rounds.answers(only), self._account()
 
-    def _ask_sentinels(self) -> None:
+    def _grade_labels(self) -> None:
         """Have the labelled outputs graded, of which the cache knows nothing; where a budget ends meanwhile, none of them counts."""
-        jobs = self._plan.sentinels.jobs if self._plan.sentinels else ()
-        self._sentinels = [SentinelAsk("", label, None, undone=True) for _, label in jobs]
+        jobs = self._plan.labels.jobs if self._plan.labels else ()
+        self._labels = [LabelAsk("", label, None, undone=True) for _, label in jobs]
         if any(self._missing_keys_of(grading_models(job)) for job, _ in jobs):
             return
-        asks: list[SentinelAsk] = []
+        asks: list[LabelAsk] = []
         usages: list[Usage] = []
 
-        def ask(sentinel: tuple[Job, bool]) -> None:
-            job, label = sentinel
+        def ask(labelled: tuple[Job, bool]) -> None:
+            job, label = labelled
             answer = guarded(
                 lambda: converse.transcript(job, converse.Memory()), lambda error: error
             )
-            grades = () if isinstance(answer, Exception) else grades_of(job, answer, self._reask)
+            grades = (
+                ()
+                if isinstance(answer, Exception)
+                else grades_of(job, answer, self._grader_retries)
+            )
             outcome = grades[0].outcome if grades else Outcome.ERROR
             model = next((grade.model for grade in grades if grade.model), "")
             asks.append(
-                SentinelAsk(
+                LabelAsk(
                     model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS
                 )
             )
@@ -155,7 +159,7 @@ class Run:
 
         self._in_threads(ask, jobs)
         self._lost = self._lost[0], self._lost[1] + sum(usages, NO_USAGE)
-        self._sentinels = self._sentinels if self._no_more() else asks
+        self._labels = self._labels if self._no_more() else asks
 
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
         """The answers, which are asked for if they were not before and the run goes on."""
@@ -222,7 +226,7 @@ class Run:
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
-            sentinels=tuple(sorted(self._sentinels, key=lambda it: it.model)),
+            labels=tuple(sorted(self._labels, key=lambda it: it.model)),
         )
         return own.after(self._earlier.account)
 
@@ -239,7 +243,7 @@ class Run:
         self._leave_uncompared()
         answers = self._rounds.answers()
         return Gathered.of(
-            self._plan, self._askable, self._reask, answers, self._rounds, self._pursue
+            self._plan, self._askable, self._grader_retries, answers, self._rounds, self._pursue
         )
 
     def _pursue(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
@@ -322,7 +326,9 @@ class Run:
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(rows.failed(job, repeat, answer))
-            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask), planned)
+            row = rows.graded(
+                job, repeat, answer, grades_of(job, answer, self._grader_retries), planned
+            )
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
@@ -380,7 +386,7 @@ class Run:
             if a.transcript
         ]
         with at(self._occasions.of_comparison(*group[0])):
-            found = compared(compare, self._reask)
+            found = compared(compare, self._grader_retries)
         if self._stopped:
             return
         self._compared.add(group[0])

@@ -278,7 +278,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     )
     cure = "install Node.js{}, or name it by <--node PATH>"
     if leave.apart:
-        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `image: node` (docs/exec.md)"
+        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
     if node is None and not bun:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")

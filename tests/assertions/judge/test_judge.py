@@ -19,7 +19,7 @@ TOKEN = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 def ask(provider, **options):
-    judge = Judge({"text": provider}, **{"reask": 0, **options})
+    judge = Judge({"text": provider}, **{"grader_retries": 0, **options})
     said = judge.ask("model-graded-closedqa", FORM, input="q", criteria="c", completion="an answer")
     return said.verdict == "yes"
 
@@ -67,7 +67,7 @@ def test_an_unfinished_reply_is_an_error_that_names_the_reason(gate, llm):
 )
 def test_a_verdict_that_the_answer_holds_counts_only_alone(graded, reply):
     provider = Says(Reply(reply), Reply('{"reason": "own", "verdict": "yes"}'))
-    assert ask(provider, graded=graded, reask=1) is True
+    assert ask(provider, graded=graded, grader_retries=1) is True
     assert "reply with your own alone and nothing else" in provider.requests[1].messages[-1].content
     with pytest.raises(NoVerdict):
         ask(Says(Reply(reply)), graded=graded)

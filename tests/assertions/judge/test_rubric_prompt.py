@@ -141,7 +141,7 @@ def test_a_form_with_bare_keys_works_with_a_model_that_obeys_it(gate, llm):
         llm.reply = obey
         before = len(llm.requests)
         given = {"type": "llm-rubric", "value": "x", "rubricPrompt": prompt}
-        ran = gate(config(llm, given), "--reask", "1")
+        ran = gate(config(llm, given), "--grader-retries", "1")
         assert ([grade["score"] for grade in ran.grades], ran.code, len(llm.requests) - before) == ([2], 0, asks), reply
 
 

@@ -68,15 +68,15 @@ def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
 
 def test_keys_that_the_users_prompt_or_form_asks_for_are_neutral():
     replied = '{"pass": true, "tone": "kind"}'
-    assert ask(Says(replied, structured="requested"), rubric=OWN, reask=0).passed is True
+    assert ask(Says(replied, structured="requested"), rubric=OWN, grader_retries=0).passed is True
     with pytest.raises(NoVerdict, match="the key `tone`, which was not asked for"):
-        ask(Says(replied, structured="requested"), reask=0)
+        ask(Says(replied, structured="requested"), grader_retries=0)
     own_form = Says(replied, structured="requested")
     own_form.spec = ProviderSpec("x", config={"response_format": {"json_schema": {"properties": {"tone": {}}}}})
-    assert ask(own_form, reask=0).passed is True
+    assert ask(own_form, grader_retries=0).passed is True
     program = Says('{"pass": true, "namedScores": {"tone": 1}}', structured="none")
     program.names_model = False
-    assert ask(program, reask=0).passed is True
+    assert ask(program, grader_retries=0).passed is True
 
 
 def test_how_replies_were_read_is_counted():
@@ -96,7 +96,7 @@ def test_how_replies_were_read_is_counted():
 
 def test_the_counts_reach_results_and_the_summary(gate, llm):
     llm.reply = Script("hm", f"Fine.\n\n{OBJECT}")
-    ran = gate(config(llm, {"type": "llm-rubric", "value": "v"}), "--reask", "1", "-o", "summary.md")
+    ran = gate(config(llm, {"type": "llm-rubric", "value": "v"}), "--grader-retries", "1", "-o", "summary.md")
     expected = {"constrained": 0, "alone": 0, "apart": 1, "last_line": 0, "lines": 0, "asked_again": 1, "unreadable": 1}
     assert ran.results["summary"]["grader"]["readings"] == expected
     assert ran.results["summary"]["target"]["readings"] is None

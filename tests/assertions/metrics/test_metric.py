@@ -30,7 +30,7 @@ KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score", 
 def grade(kind: str, text: str):
     grader = GRADERS.find(kind)
     assert grader is not None
-    return grader(**OPTIONS.get(kind, {})).grade(SEEN, Judge({"text": Says(text)}, reask=0))
+    return grader(**OPTIONS.get(kind, {})).grade(SEEN, Judge({"text": Says(text)}, grader_retries=0))
 
 
 def test_the_family_is_complete():

@@ -65,7 +65,7 @@ def test_a_workflow_is_moved_and_the_result_runs(path, begun, github, llm, tmp_p
         github.changes("prompts/greeting.txt")
         step.environ = {**env, "OPENAI_API_KEY": "sk-key-0123456789", "OPENAI_BASE_URL": llm.base}
         left = step.run(**{"github_token": "ghs_actions", **inputs})
-        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+        assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
         assert bool(github.comments) == (inputs.get("comment") != "off")
     assert runs
     assert llm.requests

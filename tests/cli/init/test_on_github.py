@@ -74,7 +74,7 @@ def test_it_passes_comments_and_blocks(repository: Repository, github: FakeGitHu
     repository.type("gradegate", "init", "--template", template, below=repository.folder)
     repository.merge()
     left = repository.run()
-    assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+    assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
     (comment,) = github.comments
     assert "weaken" not in comment["body"]
     spoiled = repository.step.workspace / repository.folder
@@ -84,7 +84,7 @@ def test_it_passes_comments_and_blocks(repository: Repository, github: FakeGitHu
     else:
         spoil(spoiled)
     left = repository.run()
-    assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
+    assert (left.code, left.outputs["decision"]) == (1, "blocked"), left.log
     (comment,) = github.comments
     assert "90 days" in comment["body"] or "lowers taxes" in comment["body"]
 
@@ -94,5 +94,5 @@ def test_the_pull_request_that_brings_the_gate_passes_and_says_that_its_base_has
     (repository.step.workspace / ".base" / ".git").mkdir(parents=True)
     repository.type("gradegate", "init", below=repository.folder)
     left = repository.run()
-    assert (left.code, left.outputs["outcome"]) == (0, "advisory"), left.log
+    assert (left.code, left.outputs["decision"]) == (0, "advisory"), left.log
     assert "not all of the base can be compared: there is no promptfooconfig.yaml here" in left.log

@@ -220,17 +220,17 @@ def test_a_base_reads_nothing_of_the_head(tmp_path):
 
 
 def test_the_policy_of_a_base_that_cannot_be_planned_still_blocks():
-    base = {**ONE, "gate": {"changes": "block"}, "providers": ["nonsense"]}
+    base = {**ONE, "gate": {"weakening": "block"}, "providers": ["nonsense"]}
     assert compared({CONFIG: base}, {CONFIG: ONE}).block
 
 
 @each("side", ["base", "head", "run"])
 def test_either_side_and_the_run_can_say_that_changes_block(side):
-    strict = {**ONE, "gate": {"changes": "block"}}
+    strict = {**ONE, "gate": {"weakening": "block"}}
     base, head = (strict if side == name else ONE for name in ("base", "head"))
-    changes = compared({CONFIG: base}, {CONFIG: head}, changes="block" if side == "run" else "report")
+    changes = compared({CONFIG: base}, {CONFIG: head}, weakening="block" if side == "run" else "report")
     assert changes.block
-    expected = ["weaker: a weaker gate no longer blocks (`gate.changes`)"] if side == "base" else []
+    expected = ["weaker: a weaker gate no longer blocks (`gate.weakening`)"] if side == "base" else []
     assert [said(change) for change in changes.found] == expected
 
 
@@ -255,13 +255,13 @@ OTHERWISE = {**ONE, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals",
     ("base", "head", "arguments", "code", "outcome"),
     [
         (ONE, ONE, (), 0, "pass"),
-        (ONE, ONE, ("--changes", "block"), 0, "pass"),
+        (ONE, ONE, ("--weakening", "block"), 0, "pass"),
         (ONE, EASIER, (), 0, "advisory"),
-        (ONE, EASIER, ("--changes", "block"), 1, "blocked"),
+        (ONE, EASIER, ("--weakening", "block"), 1, "blocked"),
         (OTHERWISE, OTHER, (), 0, "pass"),
-        (OTHERWISE, OTHER, ("--changes", "block"), 1, "blocked"),
-        ({**ONE, "gate": {"changes": "block"}}, EASIER, (), 1, "blocked"),
-        (ONE, {**EASIER, "gate": {"changes": "block"}}, (), 1, "blocked"),
+        (OTHERWISE, OTHER, ("--weakening", "block"), 1, "blocked"),
+        ({**ONE, "gate": {"weakening": "block"}}, EASIER, (), 1, "blocked"),
+        (ONE, {**EASIER, "gate": {"weakening": "block"}}, (), 1, "blocked"),
     ],
 )
 def test_a_run_is_blocked_or_says_so(gate, base, head, arguments, code, outcome):
@@ -274,7 +274,7 @@ def test_a_run_is_blocked_or_says_so(gate, base, head, arguments, code, outcome)
 def test_a_base_that_is_nowhere_is_a_mistake_and_no_weakened_gate(gate):
     for base in ("nowhere", CONFIG, "loop"):
         Path("loop").is_symlink() or Path("loop").symlink_to("loop")
-        ran = gate(ONE, "--base", base, "--changes", "block")
+        ran = gate(ONE, "--base", base, "--weakening", "block")
         assert (ran.code, ran.results) == (2, {})
         assert f"the base `{base}` is not a folder -> correct the path" in ran.err
         assert "own gate" not in ran.out + ran.err

@@ -10,7 +10,7 @@ from gradegate.core.usage import Usage
 from gradegate.gate.reasks.ballot import concluded, doubts, is_contradicted, noisier, undecided
 from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
-from gradegate.results.accounts import ConfirmReport
+from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Asserted, Grade, Outcome, Vote
 from gradegate.structs import replace
 from support.each import each
@@ -202,5 +202,5 @@ def asked_again(*words):
     ],
 )
 def test_what_a_user_should_know_of_re_asks(report, asked, held, begins):
-    said = doubts(ConfirmReport(**report), asked_again(*asked), held)
+    said = doubts(ReaskReport(**report), asked_again(*asked), held)
     assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins

@@ -26,10 +26,7 @@ def config(*tests: dict, **keys) -> dict:
 
 
 def test_inputs_of_the_action_by_lines(tmp_path):
-    settings = from_inputs(
-        {"INPUT_PROVIDER": "echo\nopenai:chat:m\n", "INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"}, tmp_path
-    )
-    assert settings.run.providers == ("echo", "openai:chat:m")
+    settings = from_inputs({"INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"}, tmp_path)
     assert settings.run.graders == {"*": "openai:chat:a", "embedding": "openai:embedding:b"}
     wrong = from_inputs({"INPUT_GRADER": "embeding=openai:embedding:b"}, tmp_path)
     assert [mistake.cure for mistake in wrong.mistakes] == ['did you mean "embedding"?']

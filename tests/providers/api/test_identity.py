@@ -264,7 +264,7 @@ def test_a_token_that_is_refused_from_the_start_is_not_minted_again(gate, cloud,
 
 def test_a_token_is_no_call_of_the_budget(gate, cloud, monkeypatch):
     setenv(monkeypatch, **IDS["openai"])
-    ran = gate(config("openai:chat:m", cases=2), "--max-calls", "2")
+    ran = gate(config("openai:chat:m", cases=2), "--budget", "2 calls")
     assert ran.code == 0, ran.err
     assert ran.results["budget"]["calls"] == 2
 

@@ -43,7 +43,7 @@ def calibrate(bare, capsys):
     def run(written, labels, *arguments):
         (bare / "c.yaml").write_text(yaml.safe_dump(written))
         (bare / "labels.jsonl").write_text(labels)
-        code = cli.main(["calibrate", "c.yaml", "labels.jsonl", "-o", "calibration.json", "--retries", "0", "--reask", "0", *arguments])
+        code = cli.main(["calibrate", "c.yaml", "labels.jsonl", "-o", "calibration.json", "--grader-retries", "0", *arguments])
         out, err = capsys.readouterr()
         return SimpleNamespace(code=code, out=out, err=err, data=json.loads((bare / "calibration.json").read_text()))
 
@@ -119,7 +119,7 @@ def test_noise_is_suggested_from_sixty_votes(calibrate, llm, script, asks, noise
     ran = calibrate(config(llm), lines(*map(label, names)), "-j", "1", "--asks", str(asks))
     assert (ran.code, ran.data["noise"]) == (0, noise)
     assert said in ran.out
-    assert (f"gate:\n  noise: {noise}\n" in ran.out) == (noise is not None)
+    assert (f"gate:\n  reask: {{ask: grader, noise: {noise}}}\n" in ran.out) == (noise is not None)
 
 
 def test_what_no_model_grades_hides_no_noise(calibrate, llm):

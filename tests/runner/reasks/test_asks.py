@@ -7,12 +7,12 @@ from support.flips import suite
 
 def test_no_two_asks_of_a_grade_are_one_request_and_no_later_one_is_answered_by_a_cache(gate, llm, tmp_path) -> None:
     llm.reply = lambda path, body: json.dumps({"reason": "r", "pass": False, "score": 0})
-    config = suite(llm.spec(), 1, gate={"noise": 0.1})
+    config = suite(llm.spec(), 1, gate={"reask": {"noise": 0.1}})
     cached = ("--cache", str(tmp_path / "kept"))
     asked = []
     for _ in range(2):
         llm.requests.clear()
-        ran = gate(config, *cached, confirm="")
+        ran = gate(config, *cached, reask="")
         assert ran.code == 1
         asked.append([json.dumps(body, sort_keys=True) for body in llm.bodies])
     first, again = asked

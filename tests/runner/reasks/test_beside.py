@@ -31,7 +31,7 @@ def config(llm, *rules, tests=1, noise=0.1):
         "providers": [llm.spec("app", temperature=0)],
         "defaultTest": {"options": {"provider": llm.spec("judge")}},
         "tests": [{"description": f"case {n}", "vars": {"n": n}, "assert": [rubric]} for n in range(tests)],
-        "gate": {"rules": list(rules), "noise": noise},
+        "gate": {"rules": list(rules), "reask": {"noise": noise}},
     }
 
 
@@ -57,7 +57,7 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     named = [{**test, "description": f"another {n}"} for n, test in enumerate(conf["tests"])]
     based(gate, llm, said, {**conf, "tests": named} if vector["base"] == "none" else conf)
     answering(llm, HEAD, head=vector["head_replies"], base=vector["base_replies"])
-    ran = gate(conf, "--baseline", "base.json", confirm="grader")
+    ran = gate(conf, "--baseline", "base.json", reask="grader")
     assert (ran.results["confirm"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
     if rule is NEW:

@@ -10,7 +10,7 @@ from support.kept import PULL, event
 def pull(gate, llm, config, replies, *arguments, model="m1"):
     """A run that reads the history, and how many grader calls it took."""
     llm.reply, before = by(model, scripted(replies)), len(llm.requests)
-    ran = gate(config, "--history", HISTORY, *arguments, confirm="")
+    ran = gate(config, "--history", HISTORY, *arguments, reask="")
     return ran, len(llm.requests) - before
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_no_history(gate, llm):
 def test_kept_replies_are_no_votes(gate, llm):
     for _ in range(3):
         llm.reply = by("m1", scripted({}))
-        gate(suite(llm.spec(), 1), "--cache", "kept", "--history", HISTORY, "--history-out", HISTORY, confirm="")
+        gate(suite(llm.spec(), 1), "--cache", "kept", "--history", HISTORY, "--history-out", HISTORY, reask="")
     assert [run["votes"] for run in records(gate().folder)[0]["runs"]] == ["P"]
 
 
@@ -124,6 +124,6 @@ def test_equal_grades_have_histories_of_their_own(gate, llm):
 
 def test_an_estimate_counts_on_as_many_asks_as_a_history_allows(gate, llm):
     config = suite(llm.spec(), 3)
-    assert "at most 24 (of 3 grades)" in gate(config, "--estimate", confirm="").out
+    assert "at most 24 (of 3 grades)" in gate(config, command="validate", reask="").out
     earlier(gate, llm, config, 10)
-    assert "at most 57 (of 3 grades)" in gate(config, "--estimate", "--history", HISTORY, confirm="").out
+    assert "at most 57 (of 3 grades)" in gate(config, "--history", HISTORY, command="validate", reask="").out

@@ -413,11 +413,11 @@ def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_
 @each(
     ("limit", "taken", "used_up"),
     [
-        (("--max-calls", "12"), {"calls": 12}, "the budget of 12 calls is used up"),
-        (("--max-calls", "12"), {"calls": 13}, "the budget of 12 calls is used up"),
-        (("--max-usd", "1.5"), {"usd": 1.5}, "the budget of 1.5 USD is used up"),
-        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 12, "usd": 1.5}, "the budget of 12 calls is used up"),
-        (("--max-calls", "12", "--max-usd", "1.5"), {"calls": 9, "usd": 1.5}, "the budget of 1.5 USD is used up"),
+        (("--budget", "12 calls"), {"calls": 12}, "the budget of 12 calls is used up"),
+        (("--budget", "12 calls"), {"calls": 13}, "the budget of 12 calls is used up"),
+        (("--budget", "1.5 usd"), {"usd": 1.5}, "the budget of 1.5 USD is used up"),
+        (("--budget", "12 calls, 1.5 usd"), {"calls": 12, "usd": 1.5}, "the budget of 12 calls is used up"),
+        (("--budget", "12 calls, 1.5 usd"), {"calls": 9, "usd": 1.5}, "the budget of 1.5 USD is used up"),
     ],
 )
 def test_the_merge_asks_nothing_where_all_shards_together_used_up_the_budget(sharded, llm, limit, taken, used_up):
@@ -434,7 +434,7 @@ def test_the_merge_asks_nothing_where_all_shards_together_used_up_the_budget(sha
 @each(("taken", "code"), [({"calls": 28}, 0), ({"calls": 29}, 3), ({"calls": 9, "used_up": "3 calls"}, 0), ({"usd": 1.4999}, 0)])
 def test_the_merge_re_asks_with_what_the_shards_left_of_the_budget(sharded, llm, taken, code):
     llm.reply = scripted({5: "FPP"})  # two calls
-    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 9), "--max-calls", "30", "--max-usd", "1.5")
+    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 9), "--budget", "30 calls, 1.5 usd")
     run.ask()
     account(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
     found, results = run.merge()
@@ -454,7 +454,7 @@ def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, 
 
 def test_the_merge_asks_nothing_where_a_shard_does_not_know_a_price(sharded, llm):
     llm.reply = scripted({3: "F"})
-    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--max-usd", "1.5", of=1)
+    run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--budget", "1.5 usd", of=1)
     run.ask()
     edited(run.part(1), lambda it: it["answer"]["grades"][0]["usage"].update(unpriced=1), line=1)
     asked = len(llm.requests)

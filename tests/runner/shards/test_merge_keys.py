@@ -71,7 +71,7 @@ RUNS = [["P", "P"], ["FP" * 9 + "P", "FP" * 9 + "P"], ["F", "FP" * 9 + "P", "P"]
 
 
 def of_runs(llm):
-    config = suite_of_runs(llm, len(RUNS), runs={"of": 3, "pass": 2})
+    config = suite_of_runs(llm, len(RUNS), runs="2/3")
     config["providers"] = [keyed(spec, TARGET) for spec in config["providers"]]
     return config
 
@@ -103,7 +103,7 @@ def test_a_run_that_a_case_needs_is_an_error_without_the_target_s_key(sharded, l
 def test_a_new_answer_is_not_asked_for_without_the_target_s_key(sharded, llm, keys):
     llm.reply = lambda path, body: "an answer to case 1" if body["model"] == "app" else BAD
     config = {**suite(keyed(llm.spec("judge"), GRADER), 2), "providers": [keyed(llm.spec("app"), TARGET)]}
-    run = sharded(config, "--confirm", "answers")
+    run = sharded(config, "--reask", "answers")
     run.ask()
     keys(TARGET)
     asked = len(llm.requests)

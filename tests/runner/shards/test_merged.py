@@ -39,18 +39,18 @@ def test_the_merge_re_asks_failures_as_one_run_does(sharded, llm, seed):
     seed=st.integers(0, 10**6),
     rate=st.sampled_from([0.0, 0.05, 0.1]),
     broken=st.integers(0, 3),
-    confirm=st.sampled_from(["off", "grader"]),
+    reask=st.sampled_from(["off", "grader"]),
     repeat=st.integers(1, 2),
     rule=st.sampled_from([None, 0.8, 1.0]),
 )
-def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed, rate, broken, confirm, repeat, rule):
+def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed, rate, broken, reask, repeat, rule):
     with serve() as llm, pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("shards")
         patch.chdir(folder)
         llm.reply = flipping(rate, seed, broken=range(broken))
-        gate = {} if rule is None else {"gate": {"noise": 0.2, "rules": [{"name": "r", "min-pass-rate": rule}]}}
+        gate = {} if rule is None else {"gate": {"reask": {"noise": 0.2}, "rules": [{"name": "r", "min-pass-rate": rule}]}}
         config = suite(llm.spec(), cases, **gate)
-        run = Sharded(folder, config, of, ("--confirm", confirm, "--repeat", str(repeat), "-j", "4"))
+        run = Sharded(folder, config, of, ("--reask", reask, "--repeat", str(repeat), "-j", "4"))
         equal(run)
 
 
@@ -68,7 +68,7 @@ def test_any_partition_makes_the_runs_that_one_run_makes(tmp_path_factory, runs,
         folder = tmp_path_factory.mktemp("shards")
         patch.chdir(folder)
         gate = {} if rule is None else {"rules": [{"name": "r", "min-pass-rate": rule}]}
-        config = suite_of_runs(llm, len(runs), runs={"of": k_of_n[1], "pass": k_of_n[0]}, **gate)
+        config = suite_of_runs(llm, len(runs), runs=f"{k_of_n[0]}/{k_of_n[1]}", **gate)
         run = Sharded(folder, config, of, ("-j", "1"))
         llm.reply = scripted_runs(runs)
         code, whole = run.one()
@@ -89,13 +89,13 @@ def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):
 
 def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):
     llm.reply = lambda path, body: BAD
-    code, merged = equal(sharded(suite(llm.spec(), 120, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]})))
+    code, merged = equal(sharded(suite(llm.spec(), 120, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]})))
     assert (code, merged["confirm"]["asked_again"]) == (1, 8 + 50)  # a wave, and those that are asked to their end once the rule is missed
 
 
 def test_a_grader_noisier_than_it_should_be_is_asked_as_in_one_run(sharded, llm):
     script = dict.fromkeys(range(70), "FP" * 20)
-    run = sharded(suite(llm.spec(), 70, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}))
+    run = sharded(suite(llm.spec(), 70, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]}))
     llm.reply = scripted(script)
     code, merged = run.run()
     llm.reply = scripted(script)
@@ -107,7 +107,7 @@ def test_a_grader_noisier_than_it_should_be_is_asked_as_in_one_run(sharded, llm)
 def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     llm.reply = scripted({1: "FF"})
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
-    run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--confirm", "off")
+    run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--reask", "off")
     monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
     run.ask()
     code, whole = run.one()
@@ -122,7 +122,7 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
 
 def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
-    equal(sharded(compared(llm), "--confirm", "off", of=2))
+    equal(sharded(compared(llm), "--reask", "off", of=2))
 
 
 def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharded, llm):
@@ -143,7 +143,7 @@ def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharde
         return reply
 
     config = compared(llm, {"type": "select-best", "value": "choose the funniest"}, {"type": "llm-rubric", "value": "is good"})
-    config |= {"providers": [llm.spec("target")], "gate": {"runs": {"of": 3, "pass": 2}}}
+    config |= {"providers": [llm.spec("target")], "gate": {"runs": "2/3"}}
     run = sharded(config, "-j", "1", of=2)
     llm.reply = replies()
     code, whole = run.one()
@@ -164,7 +164,7 @@ def test_a_conversation_is_had_in_one_shard(sharded, llm):
             for number in range(6)
         ],
     }  # fmt: skip
-    equal(sharded(talk, "--confirm", "off", of=4))
+    equal(sharded(talk, "--reask", "off", of=4))
 
 
 def test_a_grader_that_the_merge_re_asks_sees_the_same_conversation(sharded, llm):
@@ -230,7 +230,7 @@ def test_a_new_answer_is_graded_where_the_first_one_showed_a_secret(sharded, llm
     said = iter(["sk-secret-app", *["a good answer"] * 9])
     llm.reply = lambda path, body: next(said) if body["model"] == "app" else GOOD if "a good answer" in str(body) else BAD
     app = {"id": "openai:chat:app", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.APP_API_KEY}}"}}
-    run = sharded({**suite(llm.spec("judge"), 1), "providers": [app]}, "--confirm", "answers", of=1)
+    run = sharded({**suite(llm.spec("judge"), 1), "providers": [app]}, "--reask", "answers", of=1)
     run.ask()
     assert "sk-secret" not in run.part(1).read_text()
     code, merged = run.merge()
@@ -259,7 +259,7 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
 
 def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):
     config = suite(llm.spec(), 6)
-    config["tests"][1]["flaky"] = {"report": True, "until": datetime.now(UTC).date().isoformat()}
+    config["tests"][1]["flaky"] = datetime.now(UTC).date().isoformat()
     llm.reply, before = by("m1", flipping(0.0, 1)), sharded(config, "--history", "h", "--history-out", "h")
     for _ in range(12):
         before.one()

@@ -65,7 +65,7 @@ def judged(llm, number, judge="judge", **keys):
 def test_failures_are_held_against_a_baseline(sharded, llm, tmp_path_factory, base_says, code, of):
     """A new failure is confirmed, and the base's answer is graded again, by the shard that asked."""
     reply = llm.reply = counted({})
-    base = Sharded(tmp_path_factory.mktemp("base"), judged(llm, 6, gate=NEW), 1, ("--confirm", "off"))
+    base = Sharded(tmp_path_factory.mktemp("base"), judged(llm, 6, gate=NEW), 1, ("--reask", "off"))
     os.chdir(base.folder)
     results = base.one()[1]
     for case in results["cases"]:
@@ -94,7 +94,7 @@ def test_a_base_is_asked_in_the_same_run(sharded, llm, of):
 
 def test_new_answers_are_asked_for_again(sharded, llm):
     reply = llm.reply = counted({"answer to case 2": "FPPP", "answer to case 4": "F"})
-    code, merged = compared(sharded(judged(llm, 6), "--confirm", "answers"), reply)
+    code, merged = compared(sharded(judged(llm, 6), "--reask", "answers"), reply)
     assert code == 1
     votes = merged["cases"][4]["grades"][0]
     assert len(votes["evidence"]["answers"]) == len(votes["votes"]) - 1
@@ -131,7 +131,7 @@ RUNS = [["P", "P"], [OVERTURNED, OVERTURNED], [STANDS, OVERTURNED, "P"], [STANDS
 
 
 def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
-    run = sharded(suite_of_runs(llm, len(RUNS), runs={"of": 3, "pass": 2}), "-j", "1", of=2)
+    run = sharded(suite_of_runs(llm, len(RUNS), runs="2/3"), "-j", "1", of=2)
     llm.reply = scripted_runs(RUNS)
     code, whole = run.one()
     llm.reply = scripted_runs(RUNS)
@@ -145,7 +145,7 @@ def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
 
 def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "15")
+    run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     code, merged = run.run()
     assert code == 0
     assert (merged["budget"]["calls"], merged["budget"]["max_calls"]) == (11, 15)
@@ -155,7 +155,7 @@ def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
 def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm, calls):
     llm.reply = lambda path, body: BAD if case_in(body) % 2 else GOOD
     asked = len(llm.requests)
-    run = sharded(suite(llm.spec(), 24, gate={"rules": [{"name": "r", "min-pass-rate": 0.1}]}), "--max-calls", str(calls), of=5)
+    run = sharded(suite(llm.spec(), 24, gate={"rules": [{"name": "r", "min-pass-rate": 0.1}]}), "--budget", f"{calls} calls", of=5)
     run.ask()
     code, merged = run.merge()
     assert len(llm.requests) - asked == merged["budget"]["calls"] <= calls
@@ -165,7 +165,7 @@ def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm,
 
 def test_what_a_budget_left_open_is_never_green(sharded, llm):
     llm.reply = scripted({5: "FPP"})
-    run = sharded(suite(llm.spec(), 9), "--max-calls", "9")
+    run = sharded(suite(llm.spec(), 9), "--budget", "9 calls")
     code, merged = run.run()
     assert code == 3
     assert "the budget of" in merged["reason"]
@@ -181,7 +181,7 @@ def test_calls_at_once_are_divided(sharded, llm):
 
 def test_shards_have_the_cache_of_a_run(sharded, llm):
     llm.reply = lambda path, body: GOOD if case_in(body) != 3 else BAD
-    run = sharded(suite(llm.spec(), 8), "--confirm", "off", "--cache", "kept")
+    run = sharded(suite(llm.spec(), 8), "--reask", "off", "--cache", "kept")
     run.ask()
     before = len(llm.requests)
     for part in (run.folder / "gradegate-parts").iterdir():

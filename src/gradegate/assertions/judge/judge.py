@@ -66,7 +66,7 @@ class Account:
 class Judge(Struct, frozen=True):
     """The grading models of one assertion, with its prompts and the test's variables.
 
-    ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
+    ``models`` has a provider for each kind that the grader needs. ``grader_retries`` is how often an unreadable reply is asked
     for again. ``graded`` is the text under judgement: where it talks like the judge, a verdict counts only alone.
     ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
     """
@@ -75,7 +75,7 @@ class Judge(Struct, frozen=True):
     rubric: Rubric = field(default_factory=Rubric)
     vars: Mapping[str, Any] = {}
     account: Account = field(default_factory=Account)
-    reask: int = 1
+    grader_retries: int = 1
     language: str = ""
     graded: str = ""
     ask_number: int = 0
@@ -93,7 +93,7 @@ class Judge(Struct, frozen=True):
         """Ask the text model and return what ``form`` reads in its reply.
 
         ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
-        the built-in ones and win over the test's. Raises NoVerdict after ``reask`` more tries, and ProviderError.
+        the built-in ones and win over the test's. Raises NoVerdict after ``grader_retries`` more tries, and ProviderError.
         """
         messages = self._messages(prompt, step, variables)
         if images:
@@ -114,7 +114,7 @@ class Judge(Struct, frozen=True):
             except Unreadable as e:
                 off_schema = off_schema and isinstance(e, OffSchema)
                 self.account.add(Usage(readings=Readings(unreadable=1)))
-                if len(replies) > self.reask:
+                if len(replies) > self.grader_retries:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
                     raise NoVerdict(
                         self._missing(str(e), replies, off_schema=off_schema), texts

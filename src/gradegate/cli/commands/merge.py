@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 
 from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, estimated, here
+from gradegate.cli.output import delivered, here
 
 ABOUT = "decide from the parts of all shards of a run; re-asks what rules still need"
 add = partial(flags.add, command="merge")
@@ -17,7 +17,5 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.shards.merge import merged
 
     settings = flags.settings(args, here())
-    if settings.estimate:
-        return estimated(settings)
     bar = partial(progress, in_ci=True, quiet=settings.quiet)
     return delivered(deliver(settings, (), Links(), bar, ask=merged), settings)

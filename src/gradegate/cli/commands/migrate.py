@@ -29,7 +29,7 @@ from gradegate.files.plain_files import Place, replacing
 from gradegate.files.workspace import Workspace
 from gradegate.gate.exit_codes import PASS
 from gradegate.github.action import TARGET
-from gradegate.github.inputs import PROMPTFOO_VARIABLES, moved
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
 from gradegate.planning.binding.default_graders import pin_of
 from gradegate.runner.prepare import prepare_without_keys
 from gradegate.structs import names, replace
@@ -40,10 +40,15 @@ _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
 _DEFAULT = "no grader is named, so the key that the job has chooses one, as in promptfoo"
-_RULE = "write `gate: {{rules: [{{name: most pass, min-pass-rate: {:.10g}}}]}}` into the config"
-_GATE = "`fail-on-threshold` is left out: its config has a gate, is not known here, or is run by another step without this threshold"
+_NO_GATE = "`{}` is left out: its config has a gate, is not known here, or is run by another step without it"
+_INPUTS = {
+    "min-pass-rate": "fail-on-threshold",
+    "runs": "repeat-min-pass",
+}  # by the key of the gate
+Gate = tuple[str, float | str]  # a key of the gate with its value
 Keys = list[str | int]
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
+CONCURRENCY = "max-concurrency"
 _END = "\\ No newline at end of file"
 
 
@@ -75,7 +80,11 @@ def inputs(run: str) -> tuple[dict[str, Any], str]:
         option = next((option for option in RUN_OPTIONS if flag in option.flags), None)
         if passed is not None:
             del words[: 0 if equals else passed]
-        elif option is None or (option.no_input and option.kind is not SWITCH):
+        elif option is None or (
+            option.no_input
+            and option.kind is not SWITCH
+            and option.name != CONCURRENCY  # which goes into the config
+        ):
             return {}, why or next(
                 (
                     f"`{flag}`: {cure}"
@@ -112,9 +121,7 @@ class Migration(Struct):
     files: dict[Path, Edits] = {}
     left: list[Mistake] = []
     _graded: set[Path] = set()  # configs whose step of a workflow says who grades
-    _shares: dict[
-        Path, dict[float, Origin]
-    ] = {}  # of cases that have to pass, by steps that run a config
+    _gates: dict[Path, dict[Gate | None, Origin]] = {}  # what the steps that run a config want
 
     def opened(self, path: Path) -> Edits:
         """A file that may be changed; one that lies outside is none. Raises ConfigError."""
@@ -132,20 +139,21 @@ class Migration(Struct):
             steps = job.get("steps") if isinstance(job, Mapping) else None
             for number, step in enumerate(steps if isinstance(steps, list) else ()):
                 place: Keys = ["jobs", name, "steps", number]
-                uses, share = str(_at([step], 0).get("uses") or ""), 1.0
+                uses = str(_at([step], 0).get("uses") or "")
+                wanted: Gate | None = None
                 if change and _PROMPTFOO.fullmatch(uses):
-                    share = self._uses(edits, place, step)
+                    wanted = self._uses(edits, place, step)
                 elif change and IS_EVAL.search(str(_at([step], 0).get("run") or "")):
                     if not self._run(edits, place, step):
                         continue
                 elif not USES.fullmatch(uses):
                     continue
                 self._judge(
-                    edits, place, share, edits.wanted["jobs"][name]["steps"][number] != step
+                    edits, place, wanted, edits.wanted["jobs"][name]["steps"][number] != step
                 )
 
-    def _uses(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> float:
-        """Change a step that uses promptfoo's action, and give the share of cases that have to pass."""
+    def _uses(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> Gate | None:
+        """Change a step that uses promptfoo's action, and give what its config needs in its gate."""
         given = _at(step, "with")
         changes = moved(given)
         self._tell(
@@ -158,11 +166,14 @@ class Migration(Struct):
             edits.change([*place, "env"], put=changes.env)
         new = {"env": changes.env} if changes.env and not _at(step, "env") else {}
         edits.change(place, ["with"] if whole and given else (), {"uses": Remarked(ACTION), **new})
-        return changes.share
+        return changes.gate
 
     def _run(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> bool:
         """Change a step that runs the command, if one that uses the Action does the same."""
         given, why = inputs(step["run"])
+        if concurrency := given.pop(CONCURRENCY, None):
+            cure = concurrency_in_config(str(concurrency))
+            self._tell((f"`-j {concurrency}` is left out", edits.origin([*place, "run"]), cure))
         shells = (
             _at(edits.values, "defaults", "run"),
             _at(edits.values, *place[:2], "defaults", "run"),
@@ -187,19 +198,19 @@ class Migration(Struct):
                     self._tell((what, edits.origin([*place[:3], number, "run"]), cure))
         return True
 
-    def _judge(self, edits: Edits, place: Keys, share: float, is_new: bool) -> None:
+    def _judge(self, edits: Edits, place: Keys, wanted: Gate | None, is_new: bool) -> None:
         """What a step of the Action needs around it: rights, who grades, and a gate."""
         workflow, job, origin = edits.wanted, edits.wanted["jobs"][place[1]], edits.origin(place)
         step = job["steps"][place[3]]
         action, run = step_settings(self.root, workflow, job, step)
         paths = _configs(run) if run else set()
         for path in paths:
-            self._shares.setdefault(path, {}).setdefault(share, origin)
+            self._gates.setdefault(path, {}).setdefault(wanted, origin)
         self._graded |= paths if is_new or action.run.graders else set()
         if not is_new:
             return
-        if share < 1 and not paths:
-            self._tell((_GATE, origin, _RULE.format(share)))
+        if wanted and not paths:
+            self._tell(_left_out(wanted, origin))
         where = [*place[:2], "permissions"] if "permissions" in job else ["permissions"]
         rights = _at(edits.wanted, *where)
         if rights and action.comment != "off" and "pull-requests" not in rights:
@@ -317,25 +328,28 @@ class Migration(Struct):
         return edits if isinstance(edits.values, Mapping) else None
 
     def gates(self) -> None:
-        """Write the share of cases that have to pass into each config whose steps are of one mind."""
-        for path, shares in self._shares.items():
-            least = min(shares)
-            config = self._config(path) if least < 1 else None
-            if config is not None and len(shares) == 1 and "gate" not in config.wanted:
-                config.change(
-                    [], put={"gate": {"rules": [{"name": "most pass", "min-pass-rate": least}]}}
-                )
+        """Write into each config what its steps want in its gate, if all of them want the same."""
+        for path, wanted in self._gates.items():
+            keys = {gate: origin for gate, origin in wanted.items() if gate}
+            config = self._config(path) if keys else None
+            if config is not None and len(wanted) == 1 and "gate" not in config.wanted:
+                config.change([], put={"gate": dict([*keys])})
             else:
-                self._tell(
-                    *(
-                        (_GATE, origin, _RULE.format(share))
-                        for share, origin in shares.items()
-                        if share < 1
-                    )
-                )
+                self._tell(*(_left_out(gate, origin) for gate, origin in keys.items()))
 
     def _tell(self, *lines: tuple[str, Origin, str]) -> None:
         self.left += [Mistake(*line) for line in lines]
+
+
+def _left_out(gate: Gate, origin: Origin) -> tuple[str, Origin, str]:
+    """What could not be written into the gate of a config, for ``_tell``."""
+    key, value = gate
+    shown = value if isinstance(value, str) else f"{value:.10g}"
+    return (
+        _NO_GATE.format(_INPUTS[key]),
+        origin,
+        f"write `gate: {{{key}: {shown}}}` into the config",
+    )
 
 
 def _at(value: Any, *keys: str | int) -> Mapping[str, Any]:

@@ -120,6 +120,9 @@ def check(choices: Choices) -> None:
         raise ConfigError.at(
             "--only-workflow and --no-workflow leave nothing to write", None, "give one of the two"
         )
+    if choices.provider and not choices.config:
+        cure = "write the model under `providers` of the config, and leave --provider out"
+        raise ConfigError.at("--only-workflow changes no config", None, cure)
     found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
     if not choices.grader:  # it is the other one, and would say the same again
         del found["grader"]

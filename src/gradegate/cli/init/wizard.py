@@ -35,7 +35,7 @@ from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place, check_free, create
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
-from gradegate.github.inputs import KEYS, from_inputs
+from gradegate.github.inputs import from_inputs
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
 from gradegate.results.grades import Outcome
@@ -176,11 +176,7 @@ def step_settings(
     inputs = _texts(step.get("with"))
     # The variables of the process on the runner. A secret is taken to be there; another expression is left out.
     environ = {name: STAND_IN if _OPEN in text else text for name, text in env.items()}
-    given = {
-        name: STAND_IN if name in KEYS else "" if _OPEN in text else text
-        for name, text in inputs.items()
-        if text
-    }
+    given = {name: "" if _OPEN in text else text for name, text in inputs.items() if text}
     environ |= {f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()}
     action = from_inputs(environ | runner(root), root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
@@ -220,6 +216,7 @@ def _texts(value: Any) -> dict[str, str]:
 # --- a first gate ----------------------------------------------------------------------------------------------------
 
 CONFIG = "promptfooconfig.yaml"
+PAGE = "gradegate-report.html"  # of the workflow
 _TEMPLATES = Path(__file__).with_name("templates")
 LONGEST = 50  # letters of a folder in the name of its workflow
 _LIVE = re.compile(
@@ -321,11 +318,7 @@ def _values(
         f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys
     )
     quoted = _in_quotes(where.below)
-    named = {
-        "provider": choices.provider,
-        "grader": choices.grader,
-    }  # inputs, for a config that is there
-    models = "".join(f"{name}: {_in_quotes(id_)}\n          " for name, id_ in named.items() if id_)
+    grader = choices.grader and f"grader: {_in_quotes(choices.grader)}\n          "
     needs = [f"it needs {' and '.join(names)}" if names else "it needs no key" for names in keys]
     when = "; only needed once models are asked" if choices.config and not choices.live else ""
     env = [
@@ -351,9 +344,10 @@ def _values(
         "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
-        "MODELS": "" if choices.config else models,
+        "JUDGE": "" if choices.config else grader,  # for a config that is there
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
         "ANSWERS": _in_quotes(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
+        "PAGE": _in_quotes(f"{where.below}/{PAGE}") if where.below else PAGE,
         "UP": "../" * len(where.below.split("/")) if where.below else "",
         "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
         "ENV": "\n        ".join(env),
@@ -393,7 +387,7 @@ def record(
             Run(
                 replace(prepared.plan, jobs=(job,), policies=(), powers=()),
                 prepared.client,
-                reask=1,
+                grader_retries=1,
             )
             .result()
             .rows
@@ -491,14 +485,9 @@ def begin(
             for option, id_ in choices.asked.items()
         }
     else:  # it is there already: what it takes on the runner
-        folder, providers = (
-            where.cwd.joinpath(*where.folder),
-            (choices.provider,) if choices.provider else (),
-        )
         settings = Settings(
-            cwd=folder,
+            cwd=where.cwd.joinpath(*where.folder),
             environ=runner(where.root),
-            providers=providers,
             graders=graders([choices.grader]),
         )
         keys = {"--grader": tuple(sorted(prepare_without_keys(settings)[1]))}

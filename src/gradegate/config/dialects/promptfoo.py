@@ -78,7 +78,7 @@ class _Reader:
             )
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
         key = "targets" if "targets" in self.desk.source.content else "providers"
-        cure = "add `providers: [openai:chat:MODEL]`, or name one: <--provider ID>"
+        cure = "add `providers: [openai:chat:MODEL]`"
         rules, metrics = (
             policy(keys.gate, self.desk),
             tuple(derived(keys.derived_metrics or (), self.desk)),

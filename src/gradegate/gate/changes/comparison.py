@@ -151,11 +151,9 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     compared = any(policy.compare for policy in old.policies) and not all(
         policy.compare for policy in new.policies
     )
-    confirm = f"failures are re-asked in a milder way: `gate.confirm` {before.confirm} became {now.confirm}"
-    noise = (
-        f"more flips of the grader are allowed: `gate.noise` {before.noise:g} became {now.noise:g}"
-    )
-    sentinels = now.sentinels and before.sentinels and before.sentinels != now.sentinels
+    reask = f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
+    noise = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
+    labels = now.labels and before.labels and before.labels != now.labels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
         (
@@ -163,18 +161,18 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
             WEAKER,
             "answers are no longer compared with those of the base (`gate.compare`)",
         ),
-        (milder(before.confirm, now.confirm), WEAKER, confirm),
+        (milder(before.reask, now.reask), WEAKER, reask),
         (now.noise > before.noise, WEAKER, noise),
         (
-            before.sentinels and not now.sentinels,
+            before.labels and not now.labels,
             WEAKER,
-            "a grader that moves is no longer noticed: `gate.sentinels` is gone",
+            "a grader that moves is no longer noticed: `gate.labels` is gone",
         ),
-        (sentinels, CHANGED, "`gate.sentinels` or its file changed"),
+        (labels, CHANGED, "`gate.labels` or its file changed"),
         (
             blocks(old.policies) and not blocks(new.policies),
             WEAKER,
-            "a weaker gate no longer blocks (`gate.changes`)",
+            "a weaker gate no longer blocks (`gate.weakening`)",
         ),
     )
     yield from (GateChange(kind, what, file) for holds, kind, what in ways if holds)
@@ -206,7 +204,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
 
 def blocks(policies: Iterable[Policy]) -> bool:
     """Whether any policy says that findings block."""
-    return any(policy.changes == "block" for policy in policies)
+    return any(policy.weakening == "block" for policy in policies)
 
 
 def _strictness(policy: Policy) -> float:
@@ -242,7 +240,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
         if rule.runs and now.runs and now.runs.milder(rule.runs):
-            was, are = (f"{runs.passes}/{runs.of or 'repeat'}" for runs in (rule.runs, now.runs))
+            was, are = (f"{runs.passes}/{runs.of}" for runs in (rule.runs, now.runs))
             less.append(f"is weaker: runs {was} became {are}")
         if rule.select != now.select or rule.by_metric != now.by_metric:
             less.append("selects other assertions")

@@ -15,7 +15,7 @@ T = TypeVar("T")
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
 Way = tuple[ChangeKind, str]
 _MOST = 500  # answers to one question among which the nearest is looked for
-CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
+REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _OTHERS = {
     "value": "has a different value",
     "options": "has different options",
@@ -142,7 +142,7 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
-    if old.confirm != new.confirm and milder(old.mode, new.mode):
+    if old.reask != new.reask and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
@@ -151,7 +151,7 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
 
 def milder(old: str, new: str) -> bool:
     """Whether failures are asked again in a way that forgives more."""
-    return CONFIRM_MODES.index(new) > CONFIRM_MODES.index(old)
+    return REASK_MODES.index(new) > REASK_MODES.index(old)
 
 
 def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
@@ -362,7 +362,7 @@ class Ledger:
                 Counter(
                     grade.type
                     for grade in side.grades
-                    if rule.selects(grade, target, side.description)
+                    if rule.selects(grade, target, side.description, side.metadata)
                 )
                 for side, target in sides
             )

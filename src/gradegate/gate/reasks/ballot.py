@@ -14,7 +14,7 @@ from gradegate.gate.reasks.stopping import (
     standing,
 )
 from gradegate.gate.statistics import Lead, tail
-from gradegate.results.accounts import ConfirmReport
+from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Grade, Outcome, Vote
 from gradegate.structs import replace
 
@@ -94,7 +94,7 @@ def fails(votes: Iterable[Vote]) -> int:
     return sum(vote.outcome is Outcome.FAIL for vote in votes)
 
 
-def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[str]:
+def doubts(report: ReaskReport, asked: Sequence[Grade], held: bool) -> list[str]:
     """What a user should know: sentences. ``asked`` are the grades that were asked again; ``held``: 1 % is."""
     said = []
     if report.grades and not held:

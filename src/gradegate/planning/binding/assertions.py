@@ -182,7 +182,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
             )
     members = []
     for member in spec.members:  # asked again as the set says, where it says nothing itself
-        own = replace(member, confirm=member.confirm or spec.confirm)
+        own = replace(member, reask=member.reask or spec.reask)
         members.append(_one(binder, own, subject))
     asserted = Asserted(
         type=spec.type,

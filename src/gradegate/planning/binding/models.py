@@ -166,10 +166,10 @@ class Binder(Struct, frozen=True):
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again."""
-        mode = spec.confirm or self.suite.policy.confirm
+        mode = spec.reask or self.suite.policy.reask
         if kind.compares or (mode == "grader" and "text" not in kind.asks.models):
             return NEVER_AGAIN
-        return Again(mode, bool(spec.confirm))
+        return Again(mode, bool(spec.reask))
 
     def _model(
         self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]

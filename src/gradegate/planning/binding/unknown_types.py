@@ -33,7 +33,9 @@ def _same() -> Mapping[str, str]:
     }
 
 
-_OWN_WORDS = "`gradegate list` shows all types; `llm-rubric` judges anything else in your own words"
+_OWN_WORDS = (
+    "docs/assertions/README.md has all types; `llm-rubric` judges anything else in your own words"
+)
 
 
 def unknown(spec: Assertion) -> ConfigError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from typing import Any
 
 from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import many
@@ -16,7 +17,7 @@ from gradegate.structs import replace
 from gradegate.templating.template import is_template
 
 MOST_SHOWN, _LONGEST = 5, 60  # values that a cure names, and characters of each
-_KEYS = ("assertion", "metric", "provider", "description")
+_KEYS = ("assertion", "metric", "provider", "description", "metadata")
 
 
 def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Iterator[Mistake]:
@@ -65,7 +66,9 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
 def _would_select(rule: Rule, suite: Suite) -> bool:
     """Whether the rule looks at something of the whole suite."""
     return any(
-        _filled_in(rule, case, assertion).selects(assertion, target.name, case.description)
+        _filled_in(rule, case, assertion).selects(
+            assertion, target.name, case.description, case.metadata
+        )
         for case in suite.cases
         for assertion in case.assertions
         for target in (*suite.targets, *suite.others)
@@ -100,13 +103,14 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
 
 def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why those that match something select nothing."""
-    grades = [
+    grades: list[tuple[dict[str, Any], Asserted]] = [
         (
             {
                 "assertion": it.type,
                 "metric": it.metric,
                 "provider": job.target.name,
                 "description": job.case.description,
+                "metadata": job.case.metadata,
             },
             it,
         )
@@ -120,17 +124,23 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
         return "what the rule selects is advisory (`blocking: false`): let it block, or add `blocking: false` to the rule"
     whole = replace(rule, select=Select())
     counting = [
-        names for names, it in grades if whole.selects(it, names["provider"], names["description"])
+        names
+        for names, it in grades
+        if whole.selects(it, names["provider"], names["description"], names["metadata"])
     ]
     written = [key for key in _KEYS if getattr(rule.select, key)]
     alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
     wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
+    if wrong == ["metadata"]:
+        keys = " and ".join(f"`metadata.{key}: {text}`" for key, text in rule.select.metadata)
+        return f"no test that it could select has {keys}"
+    wrong = [key for key in wrong if key != "metadata"]
     if wrong:
         return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
     return f"{' and '.join(f'`{key}`' for key in written)} each select something, but no grade matches all of them"
 
 
-def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, str]]) -> str:
+def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, Any]]) -> str:
     """``metric: `tone`, `facts` and 3 more``, those nearest to the pattern first."""
     values = sorted({names[key] for names in counting if names[key]})
     if not values:

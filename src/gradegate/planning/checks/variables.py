@@ -207,7 +207,7 @@ class Names(Struct):
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
                     likely = near(name, {*self.defined, *place.added} - {name})
-                    meant = f"<--var {name}=...>" if likely in self.given else f'"{likely}"'
+                    meant = f"`--var {name}=...`" if likely in self.given else f'"{likely}"'
                     added = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
                     cure = f"did you mean {meant}?" if likely else added
                     cure = _RUBRIC if name == "value" and "rubric" in place.added else cure

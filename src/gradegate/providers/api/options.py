@@ -235,7 +235,7 @@ _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
 PLACEHOLDER = "MODEL"  # where no model is named yet: whichever it was would be retired one day
 ANY = (
     f"write VENDOR:MODEL, such as openai:chat:MODEL; any server with OpenAI's API is {COMPATIBLE}, "
-    "any application is `http` with `url`; `gradegate list` has them all"
+    "any application is `http` with `url`; docs/providers.md has them all"
 )
 
 
@@ -248,7 +248,7 @@ def check_id(spec: ProviderSpec) -> None:
     ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
     if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        cure = "name each model separately: in a list of the config, by <--provider ID> each, graders as <--grader KIND=ID>"
+        cure = "name each model separately: in a list of the config, graders as <--grader KIND=ID>"
         raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one id", spec.origin, cure)
     if found := _slip(spec.id) or _known(spec.id):
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])

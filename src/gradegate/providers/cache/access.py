@@ -6,7 +6,7 @@ from pathlib import Path
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of
-from gradegate.providers.cache.reply_cache import DAY, Replies
+from gradegate.providers.cache.reply_cache import Replies
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.security.secrets import is_runners, sounds_secret
 
@@ -20,7 +20,6 @@ def remembered(settings: Settings) -> Replies | None:
     folder = Path(
         os.path.normpath(settings.cwd.resolve() / settings.cache)
     )  # whose own links nobody has followed
-    age = settings.max_age * DAY
     objection = _objection(
         folder, settings.environment.workspace, certain=settings.environment.on_github
     )
@@ -34,9 +33,7 @@ def remembered(settings: Settings) -> Replies | None:
     seals = Seals(
         {name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings)
     )
-    return Replies(
-        folder, settings.environment.is_trusted, seals, age, settings.cache_http, objection
-    )
+    return Replies(folder, settings.environment.is_trusted, seals, objection)
 
 
 def check_secret(settings: Settings) -> None:
@@ -44,7 +41,7 @@ def check_secret(settings: Settings) -> None:
     length = len(_secret(settings))
     if 0 < length < SHORTEST_SECRET:
         cure = f"give {SHORTEST_SECRET} or more, as `openssl rand -hex 32` makes them"
-        raise ConfigError.at(f"`cache-secret` ({VARIABLE}) has {length} characters", None, cure)
+        raise ConfigError.at(f"{VARIABLE} has {length} characters", None, cure)
 
 
 def _secret(settings: Settings) -> str:

@@ -114,11 +114,7 @@ class Question:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
         here = None if afresh else occasion()
-        self._occasion = (
-            here
-            if here is not None and (provider.repeatable or here.replies.applications)
-            else None
-        )
+        self._occasion = here if provider.repeatable else None
         self._found = 0
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
         self._key = b"", OPEN

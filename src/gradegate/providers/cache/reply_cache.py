@@ -17,26 +17,23 @@ if TYPE_CHECKING:
     from gradegate.providers.cache.store import Store
 
 
-DAY = 86_400.0
+MAX_AGE = 7 * 86_400.0  # seconds after which a reply is no longer used
 AHEAD = 300.0  # seconds by which another machine's clock may be; what is later than that would never be too old
 _FILE = "{}.v{}.sqlite"
 
 
 @dataclass(eq=False)
 class Replies:
-    """The cache of replies: who may read and write which of its two files, and what came from it. ``max_age`` in seconds.
+    """The cache of replies: who may read and write which of its two files, and what came from it.
 
     ``trusted`` is written by runs of the default branch and by people on their own machines, ``proposed`` by all other runs on
     GitHub: whoever opens a pull request may fill it. A reply whose HMAC proves that it was written with the credential that asks is
     believed from either. One to a request without such a credential is believed from ``trusted`` alone.
-    With ``applications`` the answers of ``http:`` targets are kept, too.
     """
 
     folder: Path
     trusted: bool  # this run is the default branch's own, or a person's
     seals: Seals
-    max_age: float = 7 * DAY
-    applications: bool = False
     problem: str = ""  # why nothing of it may be used
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -55,7 +52,7 @@ class Replies:
             Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1])
             for name in names
         ]
-        self._stores[-1].forget(time.time() - self.max_age)
+        self._stores[-1].forget(time.time() - MAX_AGE)
 
     def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
@@ -69,7 +66,7 @@ class Replies:
             for store in (self._stores[:1] if under == OPEN else self._stores)
         )
         found = next(
-            (it for it in stored if it is not None and -AHEAD <= now - it.at <= self.max_age), None
+            (it for it in stored if it is not None and -AHEAD <= now - it.at <= MAX_AGE), None
         )
         with self._lock:
             self._looked_up += 1
@@ -110,10 +107,10 @@ class Replies:
                 f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
             )
         if doubted := sum(store.doubted for store in self._stores):
-            why = "written with another credential, or changed; where credentials change often, `cache-secret` keeps answers longer"
+            why = "written with another credential, or changed; where credentials change often, GRADEGATE_CACHE_SECRET keeps answers longer"
             problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
         if self._lost:
-            why = "a later run could not tell who wrote them; with `cache-secret` it would not ask for them again"
+            why = "a later run could not tell who wrote them; with GRADEGATE_CACHE_SECRET it would not ask for them again"
             problems.append(
                 f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
             )

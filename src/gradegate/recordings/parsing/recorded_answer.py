@@ -66,7 +66,6 @@ class Shape(Struct, frozen=True):
     """
 
     name: str
-    summary: str  # one line for ``gradegate list``
     recognises: Callable[[Map], bool]
     read: Callable[[Sequence[File]], Iterable[Answer]]
 

@@ -97,17 +97,12 @@ class Links(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere.
-
-    ``path_output`` names the output of the action that holds the path of such a file, if there is one.
-    """
+    """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere."""
 
     name: str
     sink: Sink
     suffix: str
-    summary: str  # one line for ``gradegate list``
     render: Callable[[Decision, Links], Document]
-    path_output: str = ""
 
 
 REPORTS: Registry[Report] = Registry("report", "gradegate.reports")

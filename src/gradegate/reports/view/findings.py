@@ -132,7 +132,7 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
 
 def doubted(decision: Decision) -> list[Rule]:
     """The rules of which nobody can tell whether they are missed, since their grader has moved."""
-    moved = decision.run.sentinels is not None and decision.run.sentinels.moved
+    moved = decision.run.labels is not None and decision.run.labels.moved
     return [
         it.rule
         for it in decision.rules

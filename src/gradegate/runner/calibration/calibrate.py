@@ -34,7 +34,7 @@ from gradegate.reports.view.wording import called, name, no_model, place
 from gradegate.results.grades import Outcome
 from gradegate.results.mapping import plain
 from gradegate.runner.calibration import drift, labels
-from gradegate.runner.calibration.drift import LEAST, MOST
+from gradegate.runner.calibration.drift import LEAST
 from gradegate.runner.calibration.labels import Selected
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged
@@ -130,7 +130,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     if calibration.noise is not None:
         minority, votes = calibration.overall.flips
         why = f"{minority:,} of {votes:,} votes went against the majority, so at most {percent(calibration.noise_bound)} do (95 %)"
-        yield f"{why}. Copy into the config:\n\ngate:\n  noise: {figure(calibration.noise, 2)}\n"
+        yield f"{why}. Copy into the config:\n\ngate:\n  reask: {{ask: grader, noise: {figure(calibration.noise, 2)}}}\n"
     share = calibration.overall.agreement
     if share.count:
         yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"
@@ -265,10 +265,7 @@ def calibrate(
         raise ConfigError(
             *(Mistake(what.format(path), None, "end it with .json") for path in wrong_outputs)
         )
-    settings, kept = (
-        replace(settings, sentinels=""),
-        settings.sentinels,
-    )  # which is written, and not read
+    kept = settings.write_labels
     if asks > MAX_REPEATS:
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
@@ -302,8 +299,8 @@ def calibrate(
         for job in plan.jobs[: len(selected)]
     ]
     if kept and sum(asked) < LEAST:
-        what = f"a model grades {many(sum(asked), 'labelled output')}, and sentinels are {LEAST} to {MOST}"
-        raise ConfigError.at(what, Origin("<--sentinels>"), "label more outputs")
+        what = f"a model grades {many(sum(asked), 'labelled output')}, and a file for `labels` has at least {LEAST}"
+        raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)
     judged = []
@@ -315,7 +312,7 @@ def calibrate(
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(as_json, found))
     if kept and found.overall.agreement.count:
-        documents[kept] = partial(drift.sentinel_file, found, selected)
+        documents[kept] = partial(drift.labels_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
     return found, map(prepared.seal, console(found).parts), failures
 

@@ -1,43 +1,45 @@
-"""Sentinels, labelled answers that are graded in every gate: chooses them, checks them, writes their file."""
+"""Labelled outputs that are graded in a run, to notice a grader that has changed: chooses, checks and writes these."""
 
+import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from gradegate.config.load import Located
 from gradegate.core.numbers import many
-from gradegate.core.policy import Note, SentinelFile
+from gradegate.core.policy import LabelsFile, Note
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
 from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
-from gradegate.planning.plan import Job, Plan, Sentinels
+from gradegate.planning.plan import Job, LabelledJobs, Plan
 from gradegate.planning.planner import plan
 from gradegate.reports.delivery.report import Document, Sink
-from gradegate.runner.calibration.labels import Selected, jobs_of, parse, select
+from gradegate.runner.calibration.labels import Label, Selected, jobs_of, parse, select
 from gradegate.runner.comparison import Base
 from gradegate.structs import replace
 
-LEAST, MOST = 5, 30
-_NUMBER = f"name {LEAST} to {MOST}; `gradegate calibrate --sentinels FILE` chooses them"
-_NONE = Note("the base has no sentinels: the sentinels of this pull request count after the merge")
+LEAST = 5  # labels of a file
+MOST = 30  # that a run grades
+_NONE = Note("the base has no labels: the labels of this pull request count after the merge")
 
 
-def sentinel_mistakes(suites: Sequence[Located]) -> list[Mistake]:
+def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
     """What is wrong with the files that gates name."""
     return [
         mistake for file, group in _by_file(suites).items() for mistake in _chosen(file, group)[2]
     ]
 
 
-def with_sentinels(
+def with_labels(
     planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found: list[tuple[Job, bool]] = []
-    shares, notes, wrong = [], list[Note](), sentinel_mistakes(suites)
+    shares, notes, wrong = [], list[Note](), label_mistakes(suites)
     held = (
-        {rule.suite: policy.sentinels for policy in base.policies for rule in policy.rules}
+        {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
         if base
         else {}
     )
@@ -54,18 +56,21 @@ def with_sentinels(
         made = (
             plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
         )
+        graded: list[tuple[Label, Job]] = []
         for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
-                found.append((job, it.label.passes))
+                graded.append((it.label, job))
             else:
                 unfit += it.label.wrong(
                     "no model grades this, so it cannot show whether a grader has moved",
                     "leave it out",
                 ).mistakes
+        sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
+        found += [(job, label.passes) for label, job in sample]
         if base and unfit:
             notes.append(
                 Note(
-                    f"{many(len(unfit), 'sentinel')} of the base cannot be used here; the first: {unfit[0].what}"
+                    f"{many(len(unfit), 'label')} of the base cannot be used here; the first: {unfit[0].what}"
                 )
             )
         wrong += [] if base else [it for it in unfit if it not in wrong]
@@ -82,50 +87,54 @@ def with_sentinels(
         settings.history_out and settings.environment.is_trusted,
         settings.environment.is_default_branch,
     )
-    sentinels = (
-        Sentinels(tuple(found), min(shares), bool(writes_history or (settings.auto and on_default)))
+    labels = (
+        LabelledJobs(
+            tuple(found), min(shares), bool(writes_history or (settings.auto and on_default))
+        )
         if found
         else None
     )
-    return replace(planned, sentinels=sentinels, notes=(*planned.notes, *notes))
+    return replace(planned, labels=labels, notes=(*planned.notes, *notes))
 
 
-def _by_file(suites: Sequence[Located]) -> dict[SentinelFile, list[Located]]:
+def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     """The suites by the file that their gates name."""
-    groups: dict[SentinelFile, list[Located]] = {}
+    groups: dict[LabelsFile, list[Located]] = {}
     for located in suites:
-        if file := located.suite.policy.sentinels:
+        if file := located.suite.policy.labels:
             groups.setdefault(file, []).append(located)
     return groups
 
 
 def _chosen(
-    file: SentinelFile, group: Sequence[Located]
+    file: LabelsFile, group: Sequence[Located]
 ) -> tuple[list[Located], list[Selected], list[Mistake]]:
     """The suites with the labelled outputs, and these; what is wrong with the file."""
     found, wrong = parse(file.content, file.name)
-    if found and not LEAST <= len(found) <= MOST:
-        where = found[MOST].origin if len(found) > MOST else file.origin
-        wrong.append(
-            Mistake(f"`{file.name}` has {many(len(found), 'labelled output')}", where, _NUMBER)
-        )
+    if found and len(found) < LEAST:
+        what = f"`{file.name}` has {many(len(found), 'labelled output')}"
+        wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
     chosen, selected, unfit = select(found, group, 1)
     return chosen, selected, [*wrong, *unfit]
 
 
-def sentinel_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
-    """The agreement that was measured, and up to 30 of the labels, spread over all of them."""
-    own = [
-        it.label
-        for it, judged in zip(selected, calibration.judged, strict=True)
-        if judged.asks_model
+def _digest(label: Label) -> bytes:
+    """The hash that orders labels: the sample of a file stays the same while its labels stay."""
+    return hashlib.sha256(json.dumps(_line(label), sort_keys=True).encode()).digest()
+
+
+def _line(label: Label) -> dict[str, Any]:
+    return label.model_dump(exclude={"origin"}, exclude_unset=True)
+
+
+def labels_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
+    """The agreement that was measured, and the labels of outputs that a model graded."""
+    lines = [
+        {"agreement": round(calibration.overall.agreement.value or 0.0, 4)},
+        *(
+            _line(it.label)
+            for it, judged in zip(selected, calibration.judged, strict=True)
+            if judged.asks_model
+        ),
     ]
-    count = min(MOST, len(own))
-    chosen = (
-        own[number * len(own) // count].model_dump(exclude={"origin"}, exclude_unset=True)
-        for number in range(count)
-    )
-    head = {"agreement": round(calibration.overall.agreement.value or 0.0, 4)}
-    return Document(
-        Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *chosen))
-    )
+    return Document(Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

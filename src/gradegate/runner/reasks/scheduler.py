@@ -14,7 +14,7 @@ from gradegate.gate.reasks.needs import Place as Grades
 from gradegate.gate.reasks.stopping import Prior, Standing
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
-from gradegate.results.accounts import BaselineReport, ConfirmReport
+from gradegate.results.accounts import BaselineReport, ReaskReport
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, chief, members
@@ -50,14 +50,14 @@ class Answer(Struct, frozen=True):
         return self.job.case.quarantine is not None and self.job.case.quarantine.days >= 0
 
 
-class Confirming:
+class Scheduler:
     """The answers of a run, in plan order, while their failing grades are asked again."""
 
     def __init__(
         self,
         askable: Askable,
         answers: Iterable[Answer],
-        reask: int,
+        grader_retries: int,
         histories: Histories,
         beside: Beside | None,
         pursue: Pursue,
@@ -69,7 +69,7 @@ class Confirming:
         self._answers: list[Answer] = []
         self._places: list[Place] = []  # of the answers
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
-        self._reask = reask
+        self._grader_retries = grader_retries
         self._beside = beside  # the base, where there is one, or a rule that asks for it
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
         self._open: dict[
@@ -218,7 +218,7 @@ class Confirming:
                     bounds,
                     asks,
                     lead,
-                    self._reask,
+                    self._grader_retries,
                     anew,
                     priors,
                 ),
@@ -402,7 +402,7 @@ class Confirming:
 
     # --- what came of it --------------------------------------------------------------------------------------
 
-    def report(self) -> ConfirmReport:
+    def report(self) -> ReaskReport:
         """The figures."""
         asked = list(self._asked_again())
         outcomes = [grade.outcome for grade in asked]
@@ -419,8 +419,8 @@ class Confirming:
         policies, suites = self._askable.policies.values(), self._askable.policies
         beside, answers = self._beside, self._answers
         left = [(number, place) for number in self._open for place, _ in self._left(number)]
-        return ConfirmReport(
-            mode=", ".join(sorted({policy.confirm for policy in policies})) or "off",
+        return ReaskReport(
+            mode=", ".join(sorted({policy.reask for policy in policies})) or "off",
             noise=max((policy.noise for policy in policies), default=0.0),
             lead=max((self._askable.lead(suite).votes for suite in suites), default=0),
             grades=self._askable.grades,

@@ -133,6 +133,7 @@ class AnswerRow(Line):
         row = replace(
             row,
             needs=planned.needs,
+            test_metadata=planned.case.metadata,
             run=run,
             verdict=None,
             runs=0,

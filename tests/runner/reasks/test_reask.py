@@ -16,8 +16,8 @@ CODES = {"pass": 0, "blocked": 1, "inconclusive": 3}
 def test_the_suites_of_the_specification(gate, llm, vector):
     llm.reply = scripted(dict(enumerate(vector["replies"])))
     rule = {"name": "r", "min-pass-rate": vector["min_pass_rate"]}
-    config = suite(llm.spec(), len(vector["replies"]), gate={"noise": vector["noise"], "rules": [rule]})
-    ran = gate(config, "-j", "8", confirm="")
+    config = suite(llm.spec(), len(vector["replies"]), gate={"reask": {"noise": vector["noise"]}, "rules": [rule]})
+    ran = gate(config, "-j", "8", reask="")
     said = ran.results["confirm"]
     # A rule is missed whatever errors there are, so that it blocks; elsewhere the suite's errors make it inconclusive.
     assert ran.code == CODES[vector["outcome"]]
@@ -35,15 +35,15 @@ def test_the_suites_of_the_specification(gate, llm, vector):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_good_branch_passes_although_the_grader_flips(gate, llm, seed):
     llm.reply = flipping(0.05, seed)
-    assert gate(suite(llm.spec(), 100), "-j", "8", confirm="").code == 0
+    assert gate(suite(llm.spec(), 100), "-j", "8", reask="").code == 0
     assert 100 <= len(llm.requests) <= 135  # 1.11 a case on average
-    assert gate(suite(llm.spec(), 100), "-j", "8", confirm="off").code == 1
+    assert gate(suite(llm.spec(), 100), "-j", "8", reask="off").code == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_broken_case_blocks_although_the_grader_flips(gate, llm, seed):
     llm.reply = flipping(0.02, seed, broken={41})
-    ran = gate(suite(llm.spec(), 100), "-j", "8", confirm="")
+    ran = gate(suite(llm.spec(), 100), "-j", "8", reask="")
     assert ran.code == 1
     assert [case["description"] for case in ran.cases if case["outcome"] == "fail"] == ["case 41"]
 
@@ -54,7 +54,7 @@ def test_the_same_replies_give_the_same_asks_whatever_the_threads_do(gate, llm):
     for jobs in ("1", "50"):
         llm.requests.clear()
         llm.reply = flipping(0.25, 5, broken=range(4))
-        ran = gate(config, "-j", jobs, confirm="")
+        ran = gate(config, "-j", jobs, reask="")
         asked = sorted(json.dumps(body) for body in llm.bodies)
         grades = [(grade["outcome"], grade["votes"], grade["confirmed"]) for grade in ran.grades]
         found.append((ran.code, asked, grades, ran.results["confirm"], ran.results["reason"]))

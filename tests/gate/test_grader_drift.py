@@ -10,7 +10,7 @@ import pytest
 from gradegate.core.policy import Rule, Select
 from gradegate.core.usage import Usage
 from gradegate.gate import grader_drift
-from gradegate.results.accounts import GraderCheck, SentinelAsk, SentinelReport
+from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
 from gradegate.results.grades import Outcome
 from support.decided import E, F, P, decided, grade, row
 from support.each import each
@@ -21,8 +21,8 @@ OUTCOMES = {"met": Outcome.PASS, "missed": Outcome.FAIL, "error": Outcome.ERROR}
 
 def test_a_grader_that_agrees_with_too_few_has_moved() -> None:
     for it in VECTORS["sentinel"]:
-        asks = [SentinelAsk("m", False, number >= it["agree"]) for number in range(it["verdicts"])]
-        found = grader_drift.report([*asks, SentinelAsk("m", True, None)], it["agreement"])
+        asks = [LabelAsk("m", False, number >= it["agree"]) for number in range(it["verdicts"])]
+        found = grader_drift.report([*asks, LabelAsk("m", True, None)], it["agreement"])
         assert found is not None
         assert (found.verdicts, found.agree, found.p, found.moved) == (
             it["verdicts"],
@@ -42,14 +42,14 @@ def test_what_a_rule_comes_to_where_a_grader_has_moved() -> None:
 
 
 def test_graders_are_tested_apart_and_from_five_verdicts_on() -> None:
-    found = grader_drift.report([SentinelAsk("a", True, False)] * 4 + [SentinelAsk("b", True, True)] * 5, 0.95)
+    found = grader_drift.report([LabelAsk("a", True, False)] * 4 + [LabelAsk("b", True, True)] * 5, 0.95)
     assert found is not None
     assert [(it.model, it.p, it.moved) for it in found.graders] == [("a", None, False), ("b", 1.0, False)]
 
 
-def asks(model: str, agree: int, differ: int, label: bool = True) -> list[SentinelAsk]:
+def asks(model: str, agree: int, differ: int, label: bool = True) -> list[LabelAsk]:
     """What a grader said of outputs of one label."""
-    return [SentinelAsk(model, label, label)] * agree + [SentinelAsk(model, label, not label)] * differ
+    return [LabelAsk(model, label, label)] * agree + [LabelAsk(model, label, not label)] * differ
 
 
 def test_nobody_agrees_always_and_nobody_less_than_a_coin() -> None:
@@ -71,22 +71,22 @@ def test_the_least_likely_of_several_graders_is_the_figure_of_all() -> None:
 
 
 def test_only_failures_that_pass_are_lenient_and_an_ask_without_a_verdict_counts_for_nothing() -> None:
-    found = grader_drift.report([*asks("m", 1, 2), *asks("m", 1, 3, label=False), SentinelAsk("m", False, None, undone=True)], 0.9)
+    found = grader_drift.report([*asks("m", 1, 2), *asks("m", 1, 3, label=False), LabelAsk("m", False, None, undone=True)], 0.9)
     assert found is not None
     assert (found.graders[0].lenient, found.verdicts, found.undone) == (3, 7, True)
 
 
-def test_what_a_report_says_of_sentinels() -> None:
+def test_what_a_report_says_of_labels() -> None:
     moved = GraderCheck("m", 10, 6, 0.001, moved=True)
     still, few = GraderCheck("n", 10, 10, 1.0), GraderCheck("o", 4, 4)
-    said = "the grader m moved: it agrees with 6 of 10 sentinels, 9.5 expected (p = 0.001)"
+    said = "the grader m moved: it agrees with 6 of 10 labels, 9.5 expected (p = 0.001)"
     for found, begins in (
         (None, []),
-        (SentinelReport(graders=(still,)), []),
-        (SentinelReport(agreement=0.95, graders=(still, moved, few)), [said]),
-        (SentinelReport(agreement=0.95, graders=(moved,), undone=True), ["the run ended before its sentinels were graded"]),
-        (SentinelReport(4, graders=(few,)), ["the sentinels got 4 verdicts, but a check takes at least 5 of one grader"]),
-        (SentinelReport(0), ["the sentinels got 0 verdicts, but a check takes at least 5 of one grader"]),
+        (LabelsReport(graders=(still,)), []),
+        (LabelsReport(agreement=0.95, graders=(still, moved, few)), [said]),
+        (LabelsReport(agreement=0.95, graders=(moved,), undone=True), ["the run ended before the labelled outputs were graded"]),
+        (LabelsReport(4, graders=(few,)), ["the labelled outputs got 4 verdicts, but a check takes at least 5 of one grader"]),
+        (LabelsReport(0), ["the labelled outputs got 0 verdicts, but a check takes at least 5 of one grader"]),
     ):
         lines = grader_drift.remarks(found)
         assert [line[: len(begin)] for line, begin in zip(lines, begins, strict=True)] == begins
@@ -129,7 +129,7 @@ def test_a_grader_that_moved_decides_no_blocking_rule(
     rows: list[object], rule: Rule, lenient: int, undone: bool, expected: Outcome
 ) -> None:
     checks = () if undone else (GraderCheck("m", 10, 5, 0.001, moved=True, lenient=lenient), GraderCheck("n", 10, 10, 1.0))
-    found = decided(rows, rule, sentinels=SentinelReport(moved=not undone, graders=checks, undone=undone, agreement=0.95)).rules[0]
+    found = decided(rows, rule, labels=LabelsReport(moved=not undone, graders=checks, undone=undone, agreement=0.95)).rules[0]
     assert found.outcome is expected
 
 
@@ -139,16 +139,16 @@ def test_a_rule_names_the_first_grader_that_leaves_it_undecided() -> None:
         GraderCheck("n", 10, 5, 0.001, moved=True, lenient=1),
         GraderCheck("o", 10, 5, 0.001, moved=True, lenient=2),
     )
-    report = SentinelReport(moved=True, graders=checks, agreement=0.95)
-    found = decided([graded(P), graded(P, "n"), graded(P, "o")], RATE, sentinels=report).rules[0]
+    report = LabelsReport(moved=True, graders=checks, agreement=0.95)
+    found = decided([graded(P), graded(P, "n"), graded(P, "o")], RATE, labels=report).rules[0]
     assert found.reason.startswith("the grader n moved")
-    ended = decided([graded(F)], RATE, sentinels=SentinelReport(undone=True)).rules[0]
-    assert ended.reason.startswith("the run ended before its sentinels were graded")
+    ended = decided([graded(F)], RATE, labels=LabelsReport(undone=True)).rules[0]
+    assert ended.reason.startswith("the run ended before the labelled outputs were graded")
 
 
 def test_a_moved_grader_is_forgiven_by_the_threshold_of_a_case() -> None:
     """With a PASS in place of what it failed, the mean of the case is 0.5."""
     for threshold, expected in ((0.5, E), (0.51, F)):
         case = row(grade(F, model="m"), grade(F, model="n"), threshold=threshold)
-        report = SentinelReport(moved=True, graders=(GraderCheck("m", 10, 5, 0.001, moved=True),), agreement=0.95)
-        assert decided([case], Rule("every", every_case=True, suite="s"), sentinels=report).rules[0].outcome is expected, threshold
+        report = LabelsReport(moved=True, graders=(GraderCheck("m", 10, 5, 0.001, moved=True),), agreement=0.95)
+        assert decided([case], Rule("every", every_case=True, suite="s"), labels=report).rules[0].outcome is expected, threshold
