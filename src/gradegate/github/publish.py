@@ -36,7 +36,6 @@ OUTPUTS = (
     "new-failures",
     "cost-usd",
     "comment-url",
-    "open",
     "artifact",
     "reports",
 )
