@@ -204,7 +204,6 @@ class GateKeys(LimitKeys):
     weakening: Literal["report", "block"] = "report"
     labels: str | LabelsKeys | None = None
     budget: BudgetKeys | None = None
-    compare: Literal["base"] | None = None
     runs: PassOf | None = None
 
 

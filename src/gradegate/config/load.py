@@ -182,9 +182,9 @@ def config_paths(settings: Settings) -> list[Path]:
 
 def _in_base(file: Path, settings: Settings) -> bool:
     """Whether a file belongs to another checkout below this one, which is no part of it."""
-    if not settings.base:
+    if not settings.base_checkout:
         return False
-    base = os.path.abspath(settings.cwd / settings.base)  # noqa: PTH100  # links stay as they are
+    base = os.path.abspath(settings.cwd / settings.base_checkout)  # noqa: PTH100  # links stay as they are
     return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
 
 

@@ -53,7 +53,6 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
-        compare=gate.compare or "",
         runs=runs_of(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         labels=_labels(gate.labels, desk) if gate.labels is not None else None,

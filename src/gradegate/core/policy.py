@@ -184,7 +184,6 @@ class Policy(Struct, frozen=True):
     )
     noise: float = NOISE  # the share of good answers that the grader fails
     labels: LabelsFile | None = None
-    compare: str = ""  # "base": the answers of the base are asked for in the same run
     runs: Runs | None = None
 
     def held(self, reask: str) -> Self:

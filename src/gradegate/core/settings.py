@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
-AUTO = "auto"  # in place of a file: the Action finds it
-_IN_BASE = "A path inside the repository is read from `base`. `auto` finds what the default branch left (docs/baseline.md)."
+AUTO = "auto"  # in place of the folder of `baseline`: the Action finds what the default branch left
+LIVE = "live"  # in its place, too: the same run also asks the prompts of the base checkout
 _MODELS = (*PLANNING, "calibrate")
 _ONE_STEP = "a step of a workflow is one run; a job can run `gradegate {}` itself"
 _IN_CONFIG = "write {} in the config, where a review sees it"
@@ -231,23 +231,18 @@ class Settings:
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
         help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}",
         no_input=_IN_CONFIG.format("`evaluateOptions: {timeoutMs: N}`, in milliseconds,"))
-    base: str = option("", "--base DIR", FROM_WORKSPACE, commands=PLANNING,
+    base_checkout: str = option("", "--base-checkout DIR", FROM_WORKSPACE, commands=PLANNING,
         help="a checkout of the base commit; reports say where the pull request weakens its gate")
-    baseline: str = option("", "--baseline FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
-        help="the results.json of an earlier run, which tells new failures from known ones", more=_IN_BASE)
-    history: str = option("", "--history FILE", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
-        help="votes from earlier runs of the default branch, which tell a broken case from a flaky one", more=_IN_BASE)
-    history_out: str = option("", "--history-out FILE", PATH, commands=("run", "merge"),
-        help="writes the history with the votes of this run added, on the default branch and on your own machine only")
+    baseline: str = option("", "--baseline DIR", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
+        help="a folder with the results and votes of earlier runs, which tell new failures from known ones; a run of the default "
+             "branch writes it anew. `live` asks the prompts of `base-checkout` in the same run instead",
+        more="`auto` finds what the last run of the default branch left (docs/baseline.md).")
     write_labels: str = option("", "--write-labels FILE", PATH, commands=("calibrate",),
         help="writes the labelled outputs and the measured agreement to this file, for `labels` of the gate",
         no_input=_ONE_STEP.format("calibrate"))
-    compare: str = option("config", "--compare MODE", choice("config", "base"),
-        help="what answers are compared with: `config` (as `gate.compare` says) or `base` (the same run also sends the "
-             "prompts of the base checkout)")
     weakening: str = option("report", "--weakening MODE", choice("report", "block"),
-        help="what happens when the pull request weakens the gate of `base`: `report` or `block`; `gate.weakening` of the pull "
-             "request or of the base can make this stricter, but not milder")
+        help="what happens when the pull request weakens the gate of `base-checkout`: `report` or `block`; `gate.weakening` of the "
+             "pull request or of the base can make this stricter, but not milder")
     cache: str = option("", "--cache DIR", PATH, help="keeps replies in this directory and uses them instead of new calls",
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
@@ -297,8 +292,9 @@ class Settings:
     inputs: bool = False  # whether options are inputs of the Action
     instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
     exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
-    auto: frozenset[str] = frozenset()  # the options whose file the Action is to find
-    unfetched: str = ""  # what it did not find, and why
+    found_baseline: Path | None = None  # the folder into which the Action put what it found for `auto` and `live`
+    unfound_baseline: str = ""  # why it found nothing
+    kept_baseline: Path | None = None  # the folder in which the Action wants what this run leaves for later ones
     again: Again | None = None
     default_grader_key: str = ""  # the variable that chose the default grader in the shards of a merge
 
@@ -310,6 +306,17 @@ class Settings:
     def asks_targets(self) -> bool:
         """Whether targets are asked; where they are not, what a config names is only a label."""
         return not self.answers and not self.listing
+
+    @property
+    def seeks_baseline(self) -> bool:
+        """Whether the Action is to find what the default branch left."""
+        return self.baseline in (AUTO, LIVE)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether only a part of the tests is run."""
+        chosen = (self.select, self.filter_pattern, self.filter_metadata, self.filter_providers)
+        return any(chosen) or self.filter_first is not None or self.again is not None
 
     @property
     def bound(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,8 +44,8 @@ def repository_of(folder: Path) -> Path | None:
     )
 
 
-def brought(path: Path) -> bool:
-    """Whether what is checked out brought a folder, anything in it, or a link on the way to it; what git cannot say it did.
+def is_checked_out(path: Path) -> bool:
+    """Whether the commit that is checked out holds this path, anything in it, or a link on the way; True if the index is damaged.
 
     The index lists what is checked out: https://git-scm.com/docs/index-format
     """
@@ -93,6 +93,31 @@ def head_of(root: Path) -> str:
     except (OSError, ValueError):
         return ""
     return head if SHA.fullmatch(head) else ""
+
+
+def default_branch_is_checked_out(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether HEAD is the default branch: in GitLab by its variables, else the branch of `origin/HEAD`, or `main` or `master`.
+
+    False outside of a repository and for a detached HEAD.
+    """
+    branch = environ.get(
+        "CI_DEFAULT_BRANCH", ""
+    )  # https://docs.gitlab.com/ci/variables/predefined_variables/
+    if branch:
+        return environ.get("CI_COMMIT_BRANCH", "") == branch
+    root = repository_of(folder.resolve())
+    if root is None:
+        return False
+    try:
+        git, common = folders_of(root)
+        head = _text(git / "HEAD").strip()
+        origin = common / "refs" / "remotes" / "origin" / "HEAD"
+        if origin.is_file():
+            name = _text(origin).strip().removeprefix("ref: refs/remotes/origin/")
+            return head == f"ref: refs/heads/{name}"
+    except (OSError, ValueError):
+        return False
+    return head in ("ref: refs/heads/main", "ref: refs/heads/master")
 
 
 def folders_of(root: Path) -> tuple[Path, Path]:

@@ -186,8 +186,15 @@ def decide(
         cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
         setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
         changes=changes,
+        is_whole=bool(run.rows) and not errors.effect and not _was_cut_short(run),
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
+
+
+def _was_cut_short(run: RunResult) -> bool:
+    """Whether the run is less than was planned: it was stopped, its budget ended it, or parts or cases were left out."""
+    used_up = run.budget.used_up if run.budget else ""
+    return bool(run.interrupted or run.incomplete or run.made.only or used_up)
 
 
 def withheld(decision: Decision, changes: GateChanges) -> Decision:

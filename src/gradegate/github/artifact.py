@@ -23,22 +23,14 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.files.limits import MAX_BASELINE, MIB
-from gradegate.files.plain_files import Place, replacing
 from gradegate.github.client import GitHub, Never, patiently, said
-from gradegate.github.links import links
-from gradegate.github.publish import Step, set_outputs, warn
-from gradegate.reports.delivery.deliver import render
+from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
-from gradegate.results.run_result import GateOutcome
+from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.runner.session import Delivered
 from gradegate.security.environment import OWN
 from gradegate.structs import Struct, replace
 
-RESULTS, HISTORY = "results.json", "history.jsonl"
-FILES = {
-    "baseline": RESULTS,
-    "history": HISTORY,
-}  # what the artifact holds, by the option that reads it
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
@@ -89,73 +81,45 @@ class _NothingError(Never):
 
 @contextmanager
 def fetched(step: Step) -> Iterator[Step]:
-    """The step with the files that `auto` stands for, which are there until the block ends. What cannot be had, its settings say.
+    """The step with the files that ``baseline`` seeks, which are there until the block ends. What cannot be had, its settings say.
 
     Where the reason may pass, nothing is left either: it would take the place of all that earlier runs have left.
     """
     run = step.settings.run
-    if not run.auto:
+    if not run.seeks_baseline:
         yield step
         return
-    with TemporaryDirectory(
-        prefix="gradegate-", dir=run.environ.get("RUNNER_TEMP") or None
-    ) as folder:
-        auto, found = run.auto, dict[str, Any]()
+    temporary = step.environ.get("RUNNER_TEMP") or None
+    with TemporaryDirectory(prefix="gradegate-", dir=temporary) as folder:
+        found, why, passes = Path(folder), "", False
         try:
             packed, origin = patiently(step.github, _Source.of(step).newest)
-            unpack(packed, Path(folder))
-            found |= {
-                name: str(path)
-                for name in run.auto
-                if (path := Path(folder) / FILES[name]).exists()
-            }
+            unpack(packed, found)
             step.tell(harmless(f"Found the files of {origin}."))
-            why = f"{origin} kept no such file"
         except _NothingError as e:
             why = str(e)
         except (Never, ValidationError, LookupError, TypeError) as e:
-            why = (
-                str(e)
-                if isinstance(e, Never)
-                else "the reply of GitHub about the runs of the default branch cannot be read"
-            )
-            auto = frozenset()
+            unreadable = "the reply of GitHub about the runs of the default branch cannot be read"
+            why, passes = str(e) if isinstance(e, Never) else unreadable, True
             if run.environment.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
-        names = " and ".join(f"`{name}: auto`" for name in sorted(run.auto) if name not in found)
-        unfetched = f"there is nothing for {names}: {why}" if names else ""
-        yield replace(
-            step,
-            settings=replace(
-                step.settings, run=replace(run, **found, auto=auto, unfetched=unfetched)
-            ),
+        name = artifact_name(step.environ, step.settings.comment_key)
+        run = replace(
+            run,
+            found_baseline=None if why else found,
+            unfound_baseline=f"there is nothing for `baseline: {run.baseline}`: {why}"
+            if why
+            else "",
+            kept_baseline=Path(temporary, name) if temporary and not passes else None,
         )
+        yield replace(step, settings=replace(step.settings, run=run))
 
 
 def keep(step: Step, delivered: Delivered) -> None:
-    """Leave the files of a run of the default branch where the action's last step uploads them; the output says under which name."""
-    decision, run = delivered.decision, step.settings.run
-    # An inconclusive run is nothing to compare with.
-    decided = (
-        decision.outcome in (GateOutcome.PASS, GateOutcome.ADVISORY, GateOutcome.BLOCKED)
-        and decision.grades.planned
-    )
-    if not (decided and run.auto and run.environment.is_default_branch) or decision.run.interrupted:
-        return
-    name = artifact_name(step.environ, step.settings.comment_key)
-    parts = {
-        RESULTS: render("json", decision, links(step.event, step.environ), delivered.seal).parts
-    }
-    parts |= {HISTORY: delivered.history} if "history" in run.auto else {}
-    try:
-        for own, lines in parts.items():
-            with replacing(
-                Place(Path(step.environ["RUNNER_TEMP"]), (name, own), shared=True)
-            ) as file:
-                file.writelines(lines)
-        set_outputs(step, {"artifact": name})
-    except (OSError, KeyError) as e:
-        warn(step, f"Nothing was kept for comparison with later runs: {e}.")
+    """Name the artifact in which the action's last step uploads what a run of the default branch left."""
+    kept = step.settings.run.kept_baseline
+    if kept and delivered.kept:
+        set_outputs(step, {"artifact": kept.name})
 
 
 class _Source(Struct, frozen=True):
@@ -268,15 +232,15 @@ def unpack(packed: bytes, folder: Path) -> None:
         mark, *_, entries, size, _, comment = _LAST.unpack(packed[-_LAST.size :])
         if (
             mark != b"PK\5\6"
-            or entries > len(FILES)
+            or entries > 2
             or size > _LISTED
             or comment
             or packed[-42:-38] == b"PK\6\7"
         ):  # zip64
-            raise BadZipFile("it does not list one or two files")
+            raise BadZipFile("it does not list two files")
         with ZipFile(BytesIO(packed)) as archive:
             listed = archive.infolist()
-            if sorted(it.filename for it in listed) not in ([RESULTS], sorted(FILES.values())):
+            if sorted(it.filename for it in listed) != [HISTORY, RESULTS]:
                 raise BadZipFile("it holds other files than ours")
             if sum(it.file_size for it in listed) > MAX_BASELINE:
                 raise BadZipFile(f"it unpacks to more than {MAX_BASELINE // MIB} MiB")

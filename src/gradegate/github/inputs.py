@@ -15,6 +15,7 @@ from gradegate.core.options import MOST_RUNS, SWITCH, Option, part, worded
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
+    LIVE,
     OPTIONS,
     RUN_OPTIONS,
     ActionSettings,
@@ -22,7 +23,6 @@ from gradegate.core.settings import (
 )
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
-from gradegate.github.artifact import FILES
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
 from gradegate.structs import Struct, replace
@@ -55,12 +55,10 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     """
     inputs = _Inputs(environ)
     run, around = inputs.given(RUN_OPTIONS), inputs.given(ACTION_OPTIONS)
-    auto = frozenset(name for name in FILES if run.get(name) == AUTO)
-    run |= {
-        name: "" if name in auto else str(cwd / run[name])
-        for name in ("base", *FILES)
-        if name in run
-    }
+    if "base_checkout" in run:
+        run["base_checkout"] = str(cwd / run["base_checkout"])
+    if run.get("baseline", AUTO) not in (AUTO, LIVE):
+        run["baseline"] = str(cwd / run["baseline"])
     folder = str(run.get("cwd", ""))  # of the workspace, where links on the way to it lead too
     if (
         not (cwd / folder)
@@ -72,22 +70,26 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         )
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
-    run |= {"auto": auto, "cwd": cwd / folder, "environ": environ}
+    run |= {"cwd": cwd / folder, "environ": environ}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
-    # A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow.
-    if not settings.run.base and environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+    # A gate that is to be compared, at a pull request, and with nothing: an empty `base-checkout` may be a slip of the workflow.
+    if not settings.run.base_checkout and environ.get("GITHUB_EVENT_NAME", "").startswith(
+        "pull_request"
+    ):
         for name, given in (
             ("weakening", settings.run.weakening == "block"),
             ("approve-label", settings.approve_label),
         ):
-            what = f"the input `{name}` needs `base`, which is empty"
+            what = f"the input `{name}` needs `base-checkout`, which is empty"
             mistakes += (
-                [Mistake(what, None, "give `base`: docs/github-base.md says how")] if given else []
+                [Mistake(what, None, "give `base-checkout`: docs/github-base.md says how")]
+                if given
+                else []
             )
-    if auto and (settings.run.shard or settings.run.merge):
-        what = f"`{min(auto)}: auto` is for a job that runs the whole plan"
-        mistakes.append(Mistake(what, None, "with shards, give the same file to every job"))
+    if settings.run.baseline == AUTO and (settings.run.shard or settings.run.merge):
+        what = "`baseline: auto` is for a job that runs the whole plan"
+        mistakes.append(Mistake(what, None, "with shards, give every job the same folder"))
     if settings.paths and settings.when != "changed":
         cure = "give `when: changed`, or remove `paths`"
         mistakes.append(

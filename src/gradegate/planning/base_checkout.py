@@ -12,9 +12,9 @@ from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Other, Plan
 from gradegate.planning.planner import plan
-from gradegate.structs import replace
+from gradegate.structs import Struct, replace
 
-NONE = Note("there is no baseline to compare with, so every failure counts as new")
+NO_BASELINE = Note("there is no baseline to compare with, so every failure counts as new")
 
 
 def settings_of_base(settings: Settings) -> Settings:
@@ -30,28 +30,28 @@ def settings_of_base(settings: Settings) -> Settings:
         str(root / Path(it).relative_to(top)) if it in inside else it for it in settings.configs
     )
     environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
-    return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
+    return replace(settings, base_checkout="", configs=configs, cwd=cwd, environ=environ)
 
 
 def root_of(settings: Settings) -> Path:
     """The folder of the other checkout. Raises ConfigError where that is none to compare with."""
-    top, folder = top_of(settings), settings.cwd / settings.base
+    top, folder = top_of(settings), settings.cwd / settings.base_checkout
     steps = [folder, *folder.parents]
     inside = [
         step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top
     ]
     if any(step.is_symlink() for step in inside or steps[:1]):
-        what = f"the base `{settings.base}` is a symbolic link, which the pull request could have created"
+        what = f"the base `{settings.base_checkout}` is a symbolic link, which the pull request could have created"
         raise ConfigError.at(what, None, "check out the base into a separate folder")
     root = folder.resolve()
     if settings.cwd.resolve().is_relative_to(root):
-        what = f"the base `{settings.base}` is the checkout under test"
+        what = f"the base `{settings.base_checkout}` is the checkout under test"
         raise ConfigError.at(what, None, "check out the base into a separate folder")
     own = repository_of(settings.cwd.resolve())
     judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""} - {""}
     # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.
     if settings.environment.event.startswith("pull_request") and head_of(root) in judged:
-        what = f"the base `{settings.base}` is at the commit of the pull request"
+        what = f"the base `{settings.base_checkout}` is at the commit of the pull request"
         raise ConfigError.at(
             what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`"
         )
@@ -67,15 +67,25 @@ def top_of(settings: Settings) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-def suites_of_base(there: Settings, problems: list[Mistake]) -> list[Located]:
+class BaseConfigs(Struct, frozen=True):
+    """The configs of the base, with a mistake for each that is not there (``absent``), or cannot be read (``problems``)."""
+
+    suites: tuple[Located, ...]
+    absent: tuple[Mistake, ...]
+    problems: tuple[Mistake, ...]
+
+
+def read_configs_of_base(there: Settings) -> BaseConfigs:
     """Every config by itself, so that one which the base does not have leaves the others to be compared."""
     root = Path(there.environment.workspace)
     suites: dict[Path, Located | None] = {}
+    absent: list[Mistake] = []
+    problems: list[Mistake] = []
     for written in there.configs or (None,):
         try:
             named = config_paths(replace(there, configs=(written,) if written else ()))
         except ConfigError as e:
-            problems += e.mistakes
+            absent += e.mistakes
             continue
         for path in (path for path in named if path not in suites):
             suites[path] = None
@@ -87,29 +97,24 @@ def suites_of_base(there: Settings, problems: list[Mistake]) -> list[Located]:
                 suites[path] = read(path, there)
             except ConfigError as e:
                 problems += e.mistakes
-    return [located for located in suites.values() if located]
+    found = tuple(located for located in suites.values() if located)
+    return BaseConfigs(found, tuple(absent), tuple(problems))
 
 
 def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note. Raises ConfigError."""
-    if settings.baseline and "baseline" not in settings.auto:
-        raise ConfigError.at(
-            "both `baseline` and `compare: base` are given", None, "compare with one of them"
-        )
-    if not settings.base and settings.compare == "base":
-        raise ConfigError.at(
-            "`compare: base` has no base to compare with", None, "give `base`, a checkout of it"
-        )
-    if not settings.base:
-        return replace(head, notes=(*head.notes, NONE))
+    if settings.answers:
+        what = "`baseline: live` asks targets for the answers of the base, but with `answers` no target is asked"
+        raise ConfigError.at(what, None, "name a folder with the results of the base")
+    if not settings.base_checkout:
+        what = "`baseline: live` has no base to ask"
+        raise ConfigError.at(what, None, "give <--base-checkout>, a checkout of the base commit")
     try:
-        there, problems = (
-            replace(settings_of_base(settings), commit=head_of(root_of(settings))),
-            list[Mistake](),
-        )
-        if not (suites := suites_of_base(there, problems)):
-            raise ConfigError(*problems)
-        return both(head, plan(suites, there, client))
+        there = replace(settings_of_base(settings), commit=head_of(root_of(settings)))
+        found = read_configs_of_base(there)
+        if not found.suites:
+            raise ConfigError(*found.problems, *found.absent)
+        return both(head, plan(found.suites, there, client))
     except ConfigError as e:
         why = f"the base cannot be asked, so every failure counts as new: {e.mistakes[0]}"
         return replace(head, notes=(*head.notes, Note(why)))

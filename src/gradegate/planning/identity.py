@@ -209,7 +209,7 @@ def plan_digest(plan: Plan) -> str:
     """64 hex digits: the same for plans that ask the same of the same models, and decide by the same rules."""
     jobs = [digest(list(_job(job))).hex() for job in plan.jobs]
     policies = [
-        [it.rules, it.errors, it.errors_up_to, it.weakening, it.reask, it.noise, it.compare]
+        [it.rules, it.errors, it.errors_up_to, it.weakening, it.reask, it.noise]
         for it in plan.policies
     ]
     baseline = plan.baseline and [

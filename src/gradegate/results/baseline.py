@@ -12,6 +12,7 @@ from gradegate.results.rows import Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, replace
 
+RESULTS, HISTORY = "results.json", "history.jsonl"  # the files in the folder of a baseline
 STALE = 14  # days after which a baseline is too old to go unsaid
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"

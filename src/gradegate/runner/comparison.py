@@ -1,24 +1,22 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gradegate.config.load import Located, written_in
+from gradegate.config.load import Located, load, written_in
 from gradegate.core.policy import Note, Policy
-from gradegate.core.settings import AUTO, Settings
+from gradegate.core.settings import LIVE, Settings
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.git import head_of, repository_of
+from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
 from gradegate.gate.changes.comparison import blocks, compare
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import (
-    NONE,
+    NO_BASELINE,
+    read_configs_of_base,
     root_of,
     settings_of_base,
-    suites_of_base,
-    top_of,
     with_base,
 )
 from gradegate.planning.identity import identity
@@ -26,37 +24,44 @@ from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.planning.snapshot import GateSnapshot, snapshots
-from gradegate.results.baseline import Baseline, remarks
+from gradegate.results.baseline import HISTORY, RESULTS, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
-from gradegate.results.history import History, Records
+from gradegate.results.history import History
+from gradegate.runner.baseline_folder import folder_to_read, replaces_baseline
 from gradegate.sandbox.evaluate import begin
 from gradegate.structs import Struct, replace
 
 
 class Base(Struct, frozen=True):
-    """What the base checks. ``problems`` say what of it could not be found, read or planned."""
+    """What the base checks.
+
+    ``absent`` names the configs that its commit does not have: their gates are new. ``problems`` say what else could not be
+    found, read or planned.
+    """
 
     suites: tuple[GateSnapshot, ...] = ()
     policies: tuple[Policy, ...] = ()
+    absent: tuple[Mistake, ...] = ()
     problems: tuple[Mistake, ...] = ()
     secrets: tuple[str, ...] = ()
 
 
 def plan_base(settings: Settings) -> Base:
-    """The base in the folder that the settings name, planned with the same settings. Raises ConfigError where there is none."""
-    # A slip of the workflow, which no pull request made; all mistakes of the base are `problems`.
-    if not (settings.cwd / settings.base).is_dir():
-        raise ConfigError.at(
-            f"the base `{settings.base}` is not a folder",
-            None,
-            "correct the path, and check out the base commit there",
-        )
-    problems: list[Mistake] = []
+    """The base in the folder that the settings name, planned with the same settings."""
+    if not (settings.cwd / settings.base_checkout).is_dir():
+        what = f"the base checkout `{settings.base_checkout}` is not a folder"
+        return Base(problems=(Mistake(what, None, "check out the base commit there"),))
     try:
         there = settings_of_base(settings)
+        is_commit = head_of(root_of(settings)) != ""
     except ConfigError as e:
         return Base(problems=e.mistakes)
-    suites = suites_of_base(there, problems)
+    found = read_configs_of_base(there)
+    suites, problems = found.suites, found.problems
+    if (
+        not is_commit
+    ):  # without a commit, nobody knows whether the config is new or was not checked out
+        problems += found.absent
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
     planned: list[GateSnapshot] = []
@@ -69,97 +74,48 @@ def plan_base(settings: Settings) -> Base:
             ]
         except ConfigError as e:
             problems += e.mistakes
-    return Base(tuple(planned), policies, tuple(problems), secrets)
-
-
-def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[Note]:
-    """The results that the settings name, or why there are none, where a rule looks at them. Raises ConfigError as ``place_of``."""
-    if not settings.baseline:
-        return (
-            [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
-        )
-    from gradegate.results.results_file import (
-        read_baseline,
-    )  # its shapes take as long to define as a small plan to make
-
-    try:
-        return read_baseline(place_of(settings, settings.baseline, "baseline"))
-    except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
-        return [
-            Note(
-                f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}"
-            )
-        ]
-
-
-def place_of(settings: Settings, name: str, what: str) -> Path:
-    """Where a file is read: what lies in the repository is the pull request's, and read from the base in its place.
-
-    Raises ConfigError where there is no base, and RuntimeError for links that lead in a circle.
-    """
-    if what in settings.auto:  # the Action has put it where nobody else writes
-        return Path(name)
-    if name == AUTO:
-        raise ConfigError.at(
-            f"`{what}: auto` is for the Action, which finds the file", None, "name a file"
-        )
-    written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
-    places = (written, written.resolve())
-    root = root_of(settings) if settings.base else None
-    if root and places[1].is_relative_to(root):
-        return places[1]
-    # On GitHub a workspace is a repository, even where its git files are gone.
-    workspace = settings.environment.workspace
-    bare = Path(workspace).resolve() if workspace and not repository_of(settings.cwd) else None
-    inside = next(
-        (it for it in places if repository_of(it.parent) or (bare and it.is_relative_to(bare))),
-        None,
-    )
-    if inside is None:
-        return places[1]
-    if root is None and not places[1].exists():
-        raise ConfigError.at(
-            f"the file of <--{what}> `{name}` does not exist", None, "correct the path"
-        )
-    if root is None:
-        cure = "move it out of the repository, or give <--base>, a checkout of the base commit: the file is then read from there"
-        raise ConfigError.at(f"the pull request could have written the {what} `{name}`", None, cure)
-    top = top_of(settings)
-    tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
-    found = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
-    if not found.is_relative_to(root):
-        raise ConfigError.at(f"the {what} `{name}` leads out of the base", None, "keep it inside")
-    return found
+    absent = found.absent if is_commit else ()
+    return Base(tuple(planned), policies, absent, problems, secrets)
 
 
 def read_base(settings: Settings) -> Base | None:
     """The plan of the base checkout; None where there is none. Raises ConfigError."""
-    if not settings.base:
+    if not settings.base_checkout:
         return None
     if settings.environment.vouched_only:
-        what = f"`base` is not read at {settings.environment.event_shown}"
+        what = f"`base-checkout` is not read at {settings.environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
     begin()
     return plan_base(settings)
 
 
-def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base | None) -> Plan:
-    """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
-    if settings.unfetched:
-        planned = replace(planned, notes=(*planned.notes, Note(settings.unfetched)))
-    policies = (*planned.policies, *(base.policies if base else ()))
-    if settings.compare == "base" or any(policy.compare == "base" for policy in policies):
-        if settings.answers:
-            what = "`compare: base` asks targets for the answers of the base, but with `answers` no target is asked"
-            raise ConfigError.at(
-                what, None, "compare with `baseline`, the results.json of the base"
-            )
+def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
+    """The plan with what it is compared with: the results and votes of earlier runs, or the jobs of the base. Raises ConfigError."""
+    if not settings.baseline:
+        beside = any(rule.beside_base for policy in planned.policies for rule in policy.rules)
+        return replace(planned, notes=(*planned.notes, NO_BASELINE)) if beside else planned
+    if settings.unfound_baseline:
+        planned = replace(planned, notes=(*planned.notes, Note(settings.unfound_baseline)))
+    folder = folder_to_read(settings)
+    if folder and not any((folder / name).exists() for name in (RESULTS, HISTORY)):
+        what = f"there is nothing in the baseline `{settings.baseline}` yet, so every failure counts as new"
+        planned = replace(planned, notes=(*planned.notes, Note(what)))
+        folder = None
+    planned = _with_history(planned, settings, folder)
+    if settings.baseline == LIVE:
         return with_base(planned, settings, client)
-    found = stored(settings, planned.policies)
-    if not isinstance(found, Baseline):
-        return replace(planned, notes=(*planned.notes, *found))
-    keys = {answer.key for answer in found.answers}
+    if folder is None:
+        return planned
+    # Its shapes take as long to define as a small plan to make.
+    from gradegate.results.results_file import read_baseline
+
+    try:
+        baseline = read_baseline(folder / RESULTS)
+    except (UnusableError, OSError) as e:
+        what = f"the baseline `{settings.baseline}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
+        return replace(planned, notes=(*planned.notes, Note(what)))
+    keys = {answer.key for answer in baseline.answers}
     if not any(
         identity(job, repeat) in keys for job in planned.jobs for repeat in range(job.repeats)
     ):
@@ -167,47 +123,28 @@ def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base 
         foreign = Note(f"{what}. If the target changed, give it the `label` that it had")
         return replace(planned, notes=(*planned.notes, foreign))
     try:
-        commit = head_of(root_of(settings)) if settings.base else ""
+        commit = head_of(root_of(settings)) if settings.base_checkout else ""
     except ConfigError:  # said where the base is planned
         commit = ""
-    notes = map(
-        Note, remarks(found, datetime.now(UTC), commit, (model.name for model in planned.models))
-    )
-    return replace(planned, baseline=found, notes=(*planned.notes, *notes))
+    models = (model.name for model in planned.models)
+    notes = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
 
 
-def with_history(planned: Plan, settings: Settings) -> Plan:
-    """The plan with the earlier runs of its cases. Raises ConfigError where the pull request could have written them."""
-    if not (settings.history or settings.history_out or "history" in settings.auto):
-        return planned
-    from gradegate.results.results_file import (
-        read_history,
-    )  # its shapes take as long to define as a small plan to make
+def _with_history(planned: Plan, settings: Settings, folder: Path | None) -> Plan:
+    """The plan with the votes of earlier runs of its cases."""
+    if folder is None:
+        kept = replaces_baseline(settings)
+        return replace(planned, history=History("")) if kept else planned
+    # Its shapes take as long to define as a small plan to make.
+    from gradegate.results.results_file import read_history
 
-    records: Records = {}
-    notes: list[Note] = []
+    name = f"{settings.baseline}/{HISTORY}"
     try:
-        records = (
-            read_history(place_of(settings, settings.history, "history"))
-            if settings.history
-            else {}
-        )
-    except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
-        notes.append(
-            Note(
-                f"the history `{settings.history}` cannot be used, so no case is decided with it: {e}"
-            )
-        )
-    if settings.history_out and not settings.environment.is_trusted:
-        event = settings.environment.event_shown
-        notes.append(
-            Note(
-                f"`history-out` is not written at {event}: votes of a pull request never enter a history"
-            )
-        )
-    return replace(
-        planned, history=History(settings.history, records), notes=(*planned.notes, *notes)
-    )
+        return replace(planned, history=History(name, read_history(folder / HISTORY)))
+    except (UnusableError, OSError) as e:
+        what = f"the history `{name}` cannot be used, so no case is decided with it: {e}"
+        return replace(planned, history=History(name), notes=(*planned.notes, Note(what)))
 
 
 def changes_of(
@@ -221,11 +158,26 @@ def changes_of(
 
 
 def unknown_changes(settings: Settings) -> GateChanges:
-    """What is known of the gate where the plan cannot be made: not that it is as strict as the base's. Raises ConfigError."""
+    """What is known of the gate where the plan cannot be made: not that it is as strict as the base's. Raises ConfigError.
+
+    It blocks if either side says so, and if neither side can be read.
+    """
     base = read_base(settings)
     if base is None:
         return NO_CHANGES
-    found = GateChange(
-        ChangeKind.WEAKER, "the gate cannot be compared with the gate of the base without the keys"
-    )
-    return GateChanges((found,), settings.weakening == "block" or blocks(base.policies))
+    what = "the gate cannot be compared with the gate of the base without the keys"
+    try:
+        policies = tuple(located.suite.policy for located in load(settings))
+    except ConfigError:
+        policies = ()
+    is_unreadable = not policies and not base.policies and bool(base.problems)
+    block = settings.weakening == "block" or blocks((*policies, *base.policies)) or is_unreadable
+    return GateChanges((GateChange(ChangeKind.WEAKER, what),), block)
+
+
+def notes_of_base(base: Base) -> Iterator[Note]:
+    """What reports say of configs that the base does not have."""
+    for mistake in base.absent:
+        yield Note(
+            f"the base has no such gate, so this one is new and is compared with nothing: {mistake.what}"
+        )

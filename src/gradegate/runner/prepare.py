@@ -16,10 +16,12 @@ from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.providers.cache.access import check_secret
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen
+from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
+from gradegate.runner.baseline_folder import folder_to_read, why_not_kept
 from gradegate.runner.calibration.drift import label_mistakes as mistakes
 from gradegate.runner.calibration.drift import with_labels
-from gradegate.runner.comparison import changes_of, read_base, with_baseline, with_history
+from gradegate.runner.comparison import changes_of, notes_of_base, read_base, with_baseline
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
@@ -91,9 +93,9 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
             own, answers = planned_with_answers(chosen, settings, client)
         except ConfigError as e:
             raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
-        planned = told(
-            with_history(with_baseline(own, settings, client, base), settings), settings, chosen
-        )
+        planned = told(with_baseline(own, settings, client), settings, chosen)
+        notes = (*(notes_of_base(base) if base else ()), *why_not_kept(settings))
+        planned = replace(planned, notes=(*planned.notes, *notes))
         if not apart:
             planned = with_powers(with_labels(planned, chosen, settings, client, base))
         secrets = secrets_of(
@@ -110,7 +112,8 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         inputs = (
             frozenset(path for located in chosen for path in located.workspace.opened) | answers
         )
-        inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
+        if settings.baseline and (folder := folder_to_read(settings)):
+            inputs |= {folder / RESULTS, folder / HISTORY}
         inputs |= {settings.again.file} if settings.again else set()
         sought = inputs.union(*(located.workspace.named for located in chosen))
         searched = frozenset[Path]().union(*(located.workspace.folders for located in chosen))

@@ -25,12 +25,13 @@ from gradegate.reports.delivery.deliver import (
     places,
     render,
     write,
-    write_documents,
 )
 from gradegate.reports.delivery.redact import conceal
-from gradegate.reports.delivery.report import Document, Links, Sink
+from gradegate.reports.delivery.report import Document, Links
+from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import Approval, GateChanges
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
+from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
 from gradegate.runner.prepare import (
@@ -44,7 +45,7 @@ from gradegate.runner.prepare import (
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import Run, Watch
 from gradegate.sandbox import repository_code as programs
-from gradegate.security.redaction import Hide, unchanged
+from gradegate.security.redaction import Hide
 from gradegate.security.secrets import sealing
 from gradegate.structs import Struct, replace
 
@@ -133,7 +134,7 @@ class Delivered(Struct, frozen=True):
     failures: dict[str, str]
     seal: Hide  # of what no text that leaves may hold
     files: frozenset[str] = frozenset()
-    history: Iterable[str] = ()  # the lines of a history with this run, made when they are written
+    kept: bool = False  # whether results and votes were written for later runs
 
     @property
     def written(self) -> list[str]:
@@ -155,10 +156,8 @@ def deliver(
     ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
     """
     check_outputs(settings.outputs)
-    kept = (
-        [settings.history_out] if settings.history_out and settings.environment.is_trusted else []
-    )
-    session = Session.begin(settings, (*settings.outputs, *kept), spare)
+    session = Session.begin(settings, settings.outputs, spare)
+    kept_places = places_to_write(settings)
     prepared, plan = session.prepared, session.prepared.plan
     if session.spared:
         decision = unasked(GateOutcome.PASS, session.spared, settings, plan.digests)
@@ -169,16 +168,16 @@ def deliver(
         decision = decide(
             session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes
         )
-    where = {path: place for path, place in session.where.items() if path not in kept}
-    delivered = _delivered(where, decision, names, links, prepared.seal)
-
-    def history() -> Document:
-        return Document(Sink.FILE, map(prepared.seal, Histories(plan).lines(decision.run)))
-
-    failures = delivered.failures | write_documents(
-        dict.fromkeys(kept, history), session.where, unchanged
-    )
-    return replace(delivered, failures=failures, history=history().parts)
+    delivered = _delivered(session.where, decision, names, links, prepared.seal)
+    if not (kept_places and decision.is_whole):
+        return delivered
+    contents = {
+        RESULTS: lambda: render("json", decision, links, prepared.seal).parts,
+        HISTORY: lambda: map(prepared.seal, Histories(plan).lines(decision.run)),
+    }
+    if failure := write_baseline(kept_places, contents):
+        return replace(delivered, failures={**delivered.failures, settings.baseline: failure})
+    return replace(delivered, kept=True)
 
 
 def deliver_without_keys(

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import brought
+from gradegate.files.git import is_checked_out
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
 from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
@@ -266,7 +266,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     packages = (
         [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
     )
-    if any(place.exists() and brought(place) for place in packages):
+    if any(place.exists() and is_checked_out(place) for place in packages):
         packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
     bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
     named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH

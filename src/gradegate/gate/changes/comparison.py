@@ -148,19 +148,11 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     file, before, now = Origin(new.file), old.policies[0], new.policies[0]
     yield from _rules(old, new, file)
     lenient = min(map(_strictness, new.policies)) < min(map(_strictness, old.policies))
-    compared = any(policy.compare for policy in old.policies) and not all(
-        policy.compare for policy in new.policies
-    )
     reask = f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
     noise = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
     labels = now.labels and before.labels and before.labels != now.labels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
-        (
-            compared,
-            WEAKER,
-            "answers are no longer compared with those of the base (`gate.compare`)",
-        ),
         (milder(before.reask, now.reask), WEAKER, reask),
         (now.noise > before.noise, WEAKER, noise),
         (

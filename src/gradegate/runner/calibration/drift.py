@@ -16,6 +16,7 @@ from gradegate.http.client import Client
 from gradegate.planning.plan import Job, LabelledJobs, Plan
 from gradegate.planning.planner import plan
 from gradegate.reports.delivery.report import Document, Sink
+from gradegate.runner.baseline_folder import replaces_baseline
 from gradegate.runner.calibration.labels import Label, Selected, jobs_of, parse, select
 from gradegate.runner.comparison import Base
 from gradegate.structs import replace
@@ -83,17 +84,9 @@ def with_labels(
         shares.append(1 - group[0].suite.policy.noise if share is None else share)
     if wrong:
         raise ConfigError(*wrong)
-    writes_history, on_default = (
-        settings.history_out and settings.environment.is_trusted,
-        settings.environment.is_default_branch,
-    )
-    labels = (
-        LabelledJobs(
-            tuple(found), min(shares), bool(writes_history or (settings.auto and on_default))
-        )
-        if found
-        else None
-    )
+    labels = None
+    if found:
+        labels = LabelledJobs(tuple(found), min(shares), replaces_baseline(settings))
     return replace(planned, labels=labels, notes=(*planned.notes, *notes))
 
 
