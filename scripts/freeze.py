@@ -101,13 +101,14 @@ def examples(tree: Path) -> Iterator[Scene]:
     merge = ["merge", "gradegate-parts"]
     yield Scene("example-shards", start, [*shards, merge])
     yield Scene("example-shards-part", start, [shards[0], merge])
-    outside = "../../../base.json"
-    yield Scene("example-baseline", start, [["run", "-o", outside], ["run", "--baseline", outside]])
-    base = ["run", "--base", "../../../base"]
+    outside = "../../../kept"
+    kept = ["run", "-o", f"{outside}/results.json"]
+    yield Scene("example-baseline", start, [kept, ["run", "--baseline", outside]])
+    base = ["run", "--base-checkout", "../../../base"]
     yield Scene(
         "example-base",
         start,
-        [base, [*base, "--weakening", "block"], [*base, "--compare", "base"]],
+        [base, [*base, "--weakening", "block"], [*base, "--baseline", "live"]],
         {"promptfooconfig.yaml": weaker},
     )
     labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]

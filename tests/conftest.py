@@ -88,7 +88,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     The environment holds no keys; graders are asked once, unless arguments say more. An empty
     ``reask`` leaves asking again to the config.
     """
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS", "CI_DEFAULT_BRANCH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 

@@ -112,4 +112,4 @@ def test_a_command_has_the_options_of_the_table_and_no_other():
 def test_help_names_options_as_the_command_line_does():
     text = " ".join(parsers()["run"].format_help().split())
     assert "ignores --cache and calls every model" in text
-    assert "`base` (the same run also" in text  # a word that --compare takes, and no option
+    assert "`live` asks the prompts of --base-checkout" in text

@@ -110,7 +110,7 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert outcome(repository.propose(3, "one", "two")) == ("blocked", "1")
 
     llm.reply, good = (lambda path, body: (500, "down")), llm.reply
-    assert repository.push(4).outputs.get("artifact") is None  # an inconclusive run is nothing to compare with
+    assert repository.push(4).outputs.get("artifact") is None  # a run with errors is nothing to compare with
     llm.reply = good
     assert outcome(repository.propose(5, "two")) == ("pass", "0")
     repository.failing.clear()
@@ -148,34 +148,34 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     # What a pull request commits is read nowhere.
     own = {"v": 1, "grade": "0" * 64, "name": "x", "runs": []}
     repository.step.write({"promptfooconfig.yaml": RUBRIC, "history.jsonl": f"{json.dumps(own)}\n" * 2})
-    repository.push(1, history="auto")
+    repository.push(1)
     assert (votes(), read()) == (["P"], None)
-    repository.propose(2, "one", history="auto")
+    repository.propose(2, "one")
     assert (read() or {})["grades"] == 1
-    repository.push(3, history="auto")
+    repository.push(3)
     assert votes() == ["P", "P"]
     github.trouble("GET", 502, times=9, path="/actions/")
-    lost = repository.push(4, history="auto")  # it cannot tell what there is, and leaves nothing in its place
+    lost = repository.push(4)  # it cannot tell what there is, and leaves nothing in its place
     assert ("artifact" in lost.outputs, "so this run keeps nothing for later runs" in repository.notes()) == (False, True)
     github.troubles.clear()
-    repository.propose(8, history="auto")
-    repository.push(5, "one", history="auto")
+    repository.propose(8)
+    repository.push(5, "one")
     assert votes()[:2] == ["P", "P"]
     assert set(votes()[2]) == {"F"}
     late = github.artifacts.pop()
-    repository.push(9, history="auto")  # at the same time as 5, which it does not see
+    repository.push(9)  # at the same time as 5, which it does not see
     github.artifacts.append(late)
-    repository.push(10, history="auto")
+    repository.push(10)
     assert votes() == ["P"] * 4  # those of 5 are lost, and nothing else
-    repository.push(10, "one", history="auto")  # started again, it takes the place of its first attempt
-    repository.push(11, history="auto")
+    repository.push(10, "one")  # started again, it takes the place of its first attempt
+    repository.push(11)
     assert [vote[0] for vote in votes()] == ["P", "P", "P", "F", "P"]
     changed(github, expired=True)
     github.artifacts[1:] = []
-    repository.propose(6, history="auto")
+    repository.propose(6)
     assert read() is None
-    assert "nothing for `baseline: auto` and `history: auto`: what run 1 of main (commit 1111111) left has expired" in repository.notes()
-    assert repository.propose(7, history="history.jsonl").code == 2  # inside the repository
+    assert "nothing for `baseline: auto`: what run 1 of main (commit 1111111) left has expired" in repository.notes()
+    assert repository.propose(7, baseline="kept").code == 2  # inside the repository
 
 
 def foreign(github: FakeGitHub, **about: Any) -> None:
@@ -196,7 +196,7 @@ def repacked(github: FakeGitHub, files: dict[str, bytes]) -> None:
 
 def bomb(github: FakeGitHub) -> None:
     name = github.artifacts.pop()[1]["name"]
-    packed = bytearray(zipped({"results.json": bytes(1000)}))
+    packed = bytearray(zipped({"results.json": bytes(1000), "history.jsonl": b""}))
     at = packed.rfind(b"PK\1\2") + 24  # the size that the list says
     packed[at : at + 4] = (1 << 30).to_bytes(4, "little")
     github.left(1, name, bytes(packed))
@@ -230,10 +230,10 @@ REFUSED: list[tuple[Callable[[FakeGitHub], object], str]] = [
     (lambda it: repacked(it, {"results.json": b"{}", "../x": b""}), "it holds other files than ours"),
     (lambda it: repacked(it, {"/results.json": b"{}"}), "it holds other files than ours"),
     (lambda it: repacked(it, {}), "it holds other files than ours"),
-    (lambda it: repacked(it, {"results.json": b"{"}), "cannot be used"),
+    (lambda it: repacked(it, {"results.json": b"{", "history.jsonl": b""}), "cannot be used"),
     (bomb, "it unpacks to more than 512 MiB"),
     (torn, "cannot be unpacked"),
-    (many, "it does not list one or two files"),
+    (many, "it does not list two files"),
     (lambda it: it.tokens.update(ghs_actions=Token("github-actions[bot]", actions=False)), "`permissions: actions: read`"),
     (lambda it: it.trouble("GET", 503, times=9, path="/actions/"), "is unavailable"),
     (lambda it: setattr(it, "storage", "http://127.0.0.1:1"), "cannot be reached"),

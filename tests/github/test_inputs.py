@@ -46,14 +46,14 @@ def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mista
 
 @pytest.mark.parametrize("given", [{"INPUT_WEAKENING": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
 def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
-    (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE": " "}, Path()).mistakes
+    (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE-CHECKOUT": " "}, Path()).mistakes
     assert "needs `base`, which is empty" in mistake.what
     assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 
 def test_a_label_for_approval_implies_that_a_weaker_gate_blocks() -> None:
-    assert from_inputs({"INPUT_BASE": ".base", "INPUT_WEAKENING": "report"}, Path()).run.weakening == "report"
-    labelled = {"INPUT_BASE": ".base", "INPUT_WEAKENING": "report", "INPUT_APPROVE-LABEL": "ok"}
+    assert from_inputs({"INPUT_BASE-CHECKOUT": ".base", "INPUT_WEAKENING": "report"}, Path()).run.weakening == "report"
+    labelled = {"INPUT_BASE-CHECKOUT": ".base", "INPUT_WEAKENING": "report", "INPUT_APPROVE-LABEL": "ok"}
     assert from_inputs(labelled, Path()).run.weakening == "block"
 
 

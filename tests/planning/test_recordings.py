@@ -75,8 +75,9 @@ def test_recorded_answers_are_graded_as_the_same_answers_are_live(grade, gate, l
     recorded = grade(content, lambda found: [{"id": it["id"], "output": it["prompt"]} for it in found])
     keys = ("key", "definition", "prompt", "vars", "output", "outcome", "score", "repeat")
     assert [[case[key] for key in keys] for case in recorded.cases] == [[case[key] for key in keys] for case in live.cases]
-    (tmp_path / "elsewhere.json").write_text(json.dumps(live.results))
-    beside = gate(None, "--answers", "answers.jsonl", "--baseline", "elsewhere.json")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "results.json").write_text(json.dumps(live.results))
+    beside = gate(None, "--answers", "answers.jsonl", "--baseline", "elsewhere")
     assert beside.results["baseline"]["compared"] == len(live.cases)
     assert beside.results["baseline"]["new_failures"] == 0
 

@@ -132,7 +132,9 @@ def test_all_reports_and_the_exit_code_say_the_same(scripts, rules, data):
         if old:
             llm.reply = (lambda path, body: BAD) if old == "F" else (lambda path, body: GOOD)
             run(folder, {**config, "gate": {"reask": "off"}})
-            options = ["--baseline", str((folder / "results.json").rename(folder / "base.json"))]
+            (folder / "base").mkdir()
+            (folder / "results.json").rename(folder / "base" / "results.json")
+            options = ["--baseline", str(folder / "base")]
         llm.reply = scripted({number: said + said[-1] * 40 for number, said in enumerate(scripts)})
         compare(folder, run(folder, config, *options))
 

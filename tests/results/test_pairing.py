@@ -1,10 +1,12 @@
 """Which answer of the base stands for which, and what each grade is beside it."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from dulwich.index import Index, IndexEntry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,8 @@ from gradegate.results.baseline import Baseline, age, beside, pair, remarks, rep
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.comparison import stored
+from gradegate.results.results_file import read_baseline
+from gradegate.runner.baseline_folder import folder_to_read, is_default_branch
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table
@@ -141,74 +144,109 @@ def repository(tmp_path):
     head = tmp_path / "work"
     (head / ".git").mkdir(parents=True)
     (head / ".base" / ".git").mkdir(parents=True)
-    written(head / "evals" / "results.json", "head")
-    written(head / ".base" / "evals" / "results.json", "base")
+    written(head / "kept" / "results.json", "head")
+    written(head / ".base" / "kept" / "results.json", "base")
     written(tmp_path / "temp" / "results.json", "artifact")
     return head
 
 
 def read(head, baseline, base="", environ=None):
-    settings = Settings(baseline=str(baseline), base=base, cwd=head, environ=environ or {})
-    found = stored(settings, ())
-    if not isinstance(found, Baseline):
-        return found[0].text
+    settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head, environ=environ or {})
+    folder = folder_to_read(settings)
+    assert folder is not None
+    found = read_baseline(folder / "results.json")
     return next(name for name, commit in COMMITS.items() if commit == found.commit)
 
 
-def test_a_file_outside_the_repository_is_read(repository):
-    assert read(repository, "../temp/results.json") == "artifact"
-    assert read(repository, repository.parent / "temp" / "results.json", ".base") == "artifact"
+def test_a_folder_outside_the_repository_is_read(repository):
+    assert read(repository, "../temp") == "artifact"
+    assert read(repository, repository.parent / "temp", ".base") == "artifact"
 
 
-def test_a_file_of_the_repository_is_read_from_the_base(repository):
-    assert read(repository, "evals/results.json", ".base") == "base"
-    assert read(repository, repository / "evals" / "results.json", ".base") == "base"
-    assert read(repository, ".base/evals/results.json", ".base") == "base"
-    assert "cannot be used" in read(repository, "evals/absent.json", ".base")
+def test_a_folder_of_the_repository_is_read_from_the_base(repository):
+    assert read(repository, "kept", ".base") == "base"
+    assert read(repository, repository / "kept", ".base") == "base"
+    assert read(repository, ".base/kept", ".base") == "base"
 
 
 @each(
     ("name", "said"),
     [
-        ("evals/results.json", "could have written.*give <--base>"),
-        ("evals/../evals/results.json", "could have written"),
-        ("absent.json", "the file of <--baseline> `absent.json` does not exist -> correct the path"),
-        (".git/x.json", "does not exist"),
+        ("kept", "could have written.*give <--base-checkout>"),
+        ("kept/../kept", "could have written"),
+        ("absent", "could have written"),
+        (".git/x", "could have written"),
+        ("kept/results.json", "is a file -> name the folder"),
     ],
 )
-def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name, said):
+def test_without_a_base_a_folder_of_the_repository_is_a_mistake(repository, name, said):
     with pytest.raises(ConfigError, match=said):
         read(repository, name)
 
 
+def test_the_default_branch_reads_a_folder_that_git_does_not_track(repository):
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert read(repository, "kept") == "head"
+    index = Index(repository / ".git" / "index", read=False)
+    index[b"kept/results.json"] = IndexEntry(0, 0, 0, 0, 0o100644, 0, 0, 0, b"0" * 40)
+    index.write()
+    with pytest.raises(ConfigError, match="git tracks the baseline `kept`.*list it in .gitignore"):
+        read(repository, "kept")
+    assert read(repository, "kept", ".base") == "base"
+
+
+@each(
+    ("head", "origin", "variables", "is_default"),
+    [
+        ("ref: refs/heads/main", None, {}, True),
+        ("ref: refs/heads/master", None, {}, True),
+        ("ref: refs/heads/topic", None, {}, False),
+        ("0" * 40, None, {}, False),
+        ("ref: refs/heads/trunk", "trunk", {}, True),
+        ("ref: refs/heads/main", "trunk", {}, False),
+        ("0" * 40, None, {"CI_DEFAULT_BRANCH": "trunk", "CI_COMMIT_BRANCH": "trunk"}, True),
+        ("ref: refs/heads/main", None, {"CI_DEFAULT_BRANCH": "main"}, False),  # a merge request of GitLab has no branch
+        ("ref: refs/heads/main", None, {"CI_DEFAULT_BRANCH": "trunk", "CI_COMMIT_BRANCH": "main"}, False),
+        ("ref: refs/heads/main", None, {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "push"}, False),  # the event decides there
+    ],
+)
+def test_the_default_branch_is_known_by_git_or_by_the_runner(tmp_path_factory, head, origin, variables, is_default):
+    folder = tmp_path_factory.mktemp("work")
+    remote = folder / ".git" / "refs" / "remotes" / "origin"
+    remote.mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(f"{head}\n")
+    if origin:
+        (remote / "HEAD").write_text(f"ref: refs/remotes/origin/{origin}\n")
+    assert is_default_branch(Settings(cwd=folder, environ=variables)) == is_default
+
+
 def test_the_command_line_finds_no_baseline_by_itself(repository):
-    with pytest.raises(ConfigError, match="`baseline: auto` is for the Action"):
+    with pytest.raises(ConfigError, match="`--baseline auto` is for the Action"):
         read(repository, "auto")
 
 
-def test_links_do_not_change_whose_file_it_is(repository):
+def test_links_do_not_change_whose_folder_it_is(repository):
     outside = repository.parent / "temp"
-    (repository / "link.json").symlink_to(outside / "results.json")
     (repository / "folder").symlink_to(outside)
-    (outside / "back.json").symlink_to(repository / "evals" / "results.json")
-    for name in ("link.json", "folder/results.json", "../temp/back.json"):
+    (outside / "back").symlink_to(repository / "kept")
+    for name in ("folder", "../temp/back"):
         with pytest.raises(ConfigError, match="could have written"):
             read(repository, name)
-    assert read(repository, "../temp/back.json", ".base") == "base"
+    assert read(repository, "../temp/back", ".base") == "base"
 
 
-def test_a_link_of_the_base_does_not_lead_to_the_pull_requests_file(repository):
-    (repository / ".base" / "evals" / "results.json").unlink()
-    (repository / ".base" / "evals" / "results.json").symlink_to(repository / "evals" / "results.json")
+def test_a_link_of_the_base_does_not_lead_to_the_pull_requests_folder(repository):
+    shutil.rmtree(repository / ".base" / "kept")
+    (repository / ".base" / "kept").symlink_to(repository / "kept")
     with pytest.raises(ConfigError, match="leads out of the base"):
-        read(repository, "evals/results.json", ".base")
+        read(repository, "kept", ".base")
 
 
 def test_on_github_a_workspace_without_git_is_a_repository_too(tmp_path):
-    written(tmp_path / "work" / "results.json", "head")
-    assert read(tmp_path / "work", "results.json") == "head"  # elsewhere it is a plain folder
+    written(tmp_path / "work" / "kept" / "results.json", "head")
+    assert read(tmp_path / "work", "kept") == "head"  # elsewhere it is a plain folder
     with pytest.raises(ConfigError, match="could have written"):
-        read(tmp_path / "work", "results.json", environ={"GITHUB_WORKSPACE": str(tmp_path / "work")})
+        read(tmp_path / "work", "kept", environ={"GITHUB_WORKSPACE": str(tmp_path / "work")})
 
 
 def test_a_mistaken_place_ends_the_run_before_any_call(gate, llm):
@@ -216,31 +254,39 @@ def test_a_mistaken_place_ends_the_run_before_any_call(gate, llm):
     ran = gate(config)
     (ran.folder / ".git").mkdir()
     before = len(llm.requests)
-    assert cli.main(["run", "--baseline", "old.json", "promptfooconfig.yaml"]) == 2
+    assert cli.main(["run", "--baseline", "old", "promptfooconfig.yaml"]) == 2
     assert len(llm.requests) == before
 
 
 def test_a_report_over_the_baseline_is_a_mistake(gate):
     config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
     gate(config)
-    ran = gate(config, "--baseline", "results.json")
+    ran = gate(config, "--baseline", ".")
     assert ran.code == 2
     assert "is a file that this run reads" in ran.err
 
 
 def test_a_baseline_that_cannot_be_used_is_a_note(gate):
     config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
-    ran = gate(config, "--baseline", "old.json", **{"old.json": "{}"})
+    ran = gate(config, "--baseline", "old", **{"old/results.json": "{}"})
     assert ran.code == 0
-    (note,) = ran.results["notes"]
-    assert note["text"].startswith("the baseline `old.json` cannot be used, so every failure counts as new: ")
+    history, results = ran.results["notes"]
+    assert results["text"].startswith("the baseline `old/results.json` cannot be used, so every failure counts as new: ")
+    assert history["text"].startswith("the history `old/history.jsonl` cannot be used, so no case is decided with it: No such file")
 
 
-def test_links_in_a_circle_are_a_note(repository):
+def test_an_empty_baseline_is_one_note(gate):
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
+    (note,) = gate(config, "--baseline", "nowhere").results["notes"]
+    assert note["text"] == "there is nothing in the baseline `nowhere` yet, so every failure counts as new"
+
+
+def test_links_in_a_circle_are_a_mistake(repository):
     outside = repository.parent / "temp"
-    (outside / "a.json").symlink_to(outside / "b.json")
-    (outside / "b.json").symlink_to(outside / "a.json")
-    assert "cannot be used" in read(repository, "../temp/a.json")
+    (outside / "a").symlink_to(outside / "b")
+    (outside / "b").symlink_to(outside / "a")
+    with pytest.raises(ConfigError, match="the baseline `../temp/a` cannot be found"):
+        read(repository, "../temp/a")
 
 
 def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
@@ -252,6 +298,6 @@ def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
     }
     content = json.dumps(gate(config).results)
     config["tests"][0]["description"] = "d"
-    ran = gate(config, "--baseline", "base.json", **{"base.json": content})
+    ran = gate(config, "--baseline", "base", **{"base/results.json": content})
     assert (ran.code, ran.grades[0]["status"], ran.results["baseline"]) == (1, "new-failure", None)
     assert "the baseline has no case of this run, so every failure counts as new" in ran.out

@@ -19,7 +19,9 @@ def test_shards_merge_to_the_same(gate, llm, tmp_path):
     llm.reply = lambda path, body: {**chat("ok"), "usage": {"prompt_tokens": 0, "completion_tokens": 30 if "new" in str(body) else 10}}
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "c.yaml").write_text(json.dumps(config(llm, "old")))
-    run = Sharded(tmp_path, config(llm, "new", {"name": "pace", "max-cost-increase": 0.2}, compare="base"), 3, ("--base", "other"))
+    run = Sharded(
+        tmp_path, config(llm, "new", {"name": "pace", "max-cost-increase": 0.2}), 3, ("--base-checkout", "other", "--baseline", "live")
+    )
     code, whole = run.one()
     run.ask()
     merged_code, merged = run.merge()

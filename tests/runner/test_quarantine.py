@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from support.earlier import HISTORY, by, earlier
+from support.earlier import FOLDER, by, earlier
 from support.flips import scripted, suite
 
 
@@ -17,13 +17,13 @@ def quarantined(llm, cases=3):
 
 def run(gate, llm, config, replies):
     llm.reply = by("m1", scripted(replies))
-    return gate(config, "--history", HISTORY, reask="")
+    return gate(config, "--baseline", FOLDER, reask="")
 
 
 def flaking(gate, llm, config):
     """A history in which 36 of 60 asks of case 0 fail."""
     earlier(gate, llm, config, 12)
-    path = gate().folder / HISTORY
+    path = gate().folder / FOLDER / "history.jsonl"
     first, *others = path.read_text().splitlines(keepends=True)
     path.write_text("".join([first.replace('"votes":"P"', '"votes":"FFFPP"'), *others]))
 

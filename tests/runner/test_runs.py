@@ -75,7 +75,7 @@ def test_repeat_without_runs_is_told_with_its_number(gate, tmp_path, capsys):
     for arguments, is_said in (([], True), (["--repeat", "1"], False)):
         assert cli.main(["validate", *arguments]) == 0
         assert (said in capsys.readouterr().out) == is_said
-    ran = gate(config, "--baseline", str(tmp_path.parent / f"{tmp_path.name}-base.json"))
+    ran = gate(config, "--baseline", str(tmp_path.parent / f"{tmp_path.name}-base"))
     assert (ran.code, len(ran.cases), said in ran.out) == (0, 45, True)  # each repetition counts, as in promptfoo
 
 
@@ -148,7 +148,7 @@ def test_a_mean_score_leaves_out_no_run_that_the_case_does_not_need(gate, llm, p
     """Otherwise a target that answers well at first would hide how it answers later."""
     llm.reply = scripted_runs([["P", "P", "F", "F", "F"]])
     rules = [{"name": "mean", "min-score": 0.8}]
-    ran = gate(suite_of_runs(llm, 1, runs={"of": 5, "pass": passes}, rules=rules), "-j", "1")
+    ran = gate(suite_of_runs(llm, 1, runs=f"{passes}/5", rules=rules), "-j", "1")
     assert (ran.code, ran.results["rules"][0]["score"]) == (code, pytest.approx((2 * 0.9 + 3 * 0.2) / 5))
 
 
@@ -170,8 +170,9 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
     before, now = scripted_runs([base]), scripted_runs([head])
     llm.reply = lambda path, body: f"{'old ' * (body['model'] == 'target')}{before(path, body)}"
     gate(suite_of_runs(llm, 1, rules=NEW, **({"runs": runs} if runs else {})), "-j", "1", reask="")
-    kept = tmp_path.parent / f"{tmp_path.name}-base.json"
-    kept.write_text((tmp_path / "results.json").read_text())
+    kept = tmp_path.parent / f"{tmp_path.name}-base"
+    kept.mkdir(exist_ok=True)
+    (kept / "results.json").write_text((tmp_path / "results.json").read_text())
     llm.requests.clear()
     llm.reply = lambda path, body: GOOD if "old case" in str(body) else now(path, body)
     ran = gate(suite_of_runs(llm, 1, rules=NEW, runs="2/3"), "-j", "1", "--baseline", str(kept), reask="")

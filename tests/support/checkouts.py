@@ -30,7 +30,7 @@ def compared(base: Files, head: Files, root: Path | None = None, /, **options: A
             return compared(base, head, Path(folder), **options)
     write(root / "base", base)
     write(root / "head", head)
-    settings = Settings(base=str(root / "base"), cwd=root / "head", environ=ENVIRON)
+    settings = Settings(base_checkout=str(root / "base"), cwd=root / "head", environ=ENVIRON)
     return prepare(replace(settings, **options)).changes
 
 

@@ -1,11 +1,14 @@
 """Runs of the default branch that leave a history, and what they left."""
 
 import json
+import os
+from unittest.mock import patch
 
 from support.fake_llm import chat
 from support.flips import scripted
 
-HISTORY = "history.jsonl"
+FOLDER = "kept"  # the folder of the baseline
+DEFAULT_BRANCH = {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main"}  # as GitLab says it
 
 
 def by(model: str, reply):
@@ -17,9 +20,16 @@ def earlier(gate, llm, config, runs: int, replies=None, model: str = "m1") -> No
     """So many runs, each with the history of those before; ``replies`` are scripted for each run anew."""
     for _ in range(runs):
         llm.reply = by(model, scripted(replies or {}))
-        gate(config, "--history", HISTORY, "--history-out", HISTORY, reask="")
+        folder = on_default_branch(gate, config).folder / FOLDER
+        (folder / "results.json").unlink(missing_ok=True)  # these tests are about votes alone
+
+
+def on_default_branch(gate, config, *arguments):
+    """A run of the default branch, which leaves its results and votes."""
+    with patch.dict(os.environ, DEFAULT_BRANCH):
+        return gate(config, "--baseline", FOLDER, *arguments, reask="")
 
 
 def records(folder) -> list[dict]:
     """The lines of the file."""
-    return [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
+    return [json.loads(line) for line in (folder / FOLDER / "history.jsonl").read_text().splitlines()]

@@ -186,15 +186,18 @@ def decide(
         cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
         setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
         changes=changes,
-        is_whole=bool(run.rows) and not errors.effect and not _was_cut_short(run),
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
 
 
-def _was_cut_short(run: RunResult) -> bool:
-    """Whether the run is less than was planned: it was stopped, its budget ended it, or parts or cases were left out."""
+def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:
+    """Whether later runs may be compared with this one: nothing was left out, and each error is one that its gate ignores."""
+    run = decision.run
     used_up = run.budget.used_up if run.budget else ""
-    return bool(run.interrupted or run.incomplete or run.made.only or used_up)
+    was_cut_short = bool(run.interrupted or run.incomplete or run.made.only or used_up)
+    return (
+        bool(run.rows) and not was_cut_short and not _errors(run, policies, decision.rules).effect
+    )
 
 
 def withheld(decision: Decision, changes: GateChanges) -> Decision:

@@ -135,10 +135,7 @@ class Counts(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """The verdict on the run and all that the reports show.
-
-    ``is_whole``: every grade has a verdict, or an error that the gate ignores, so that later runs may be compared with this one.
-    """
+    """The verdict on the run and all that the reports show."""
 
     outcome: GateOutcome
     reason: str  # one sentence
@@ -148,7 +145,6 @@ class Decision(Struct, frozen=True):
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
-    is_whole: bool = False
     blocking: frozenset[int] = (
         frozenset()
     )  # places among the rows of the run: their failures are why it is blocked

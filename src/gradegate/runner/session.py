@@ -16,7 +16,7 @@ from typing import TypeVar
 from gradegate.core.provider_spec import NOTHING
 from gradegate.core.settings import Settings
 from gradegate.files.plain_files import Place
-from gradegate.gate.decision import decide, withheld
+from gradegate.gate.decision import decide, is_whole, withheld
 from gradegate.providers.api import readiness as ready
 from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
@@ -169,7 +169,7 @@ def deliver(
             session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes
         )
     delivered = _delivered(session.where, decision, names, links, prepared.seal)
-    if not (kept_places and decision.is_whole):
+    if not (kept_places and is_whole(decision, plan.policies)):
         return delivered
     contents = {
         RESULTS: lambda: render("json", decision, links, prepared.seal).parts,

@@ -145,11 +145,13 @@ def test_a_config_that_became_a_link_to_another_is_gone(tmp_path):
 
 def test_a_pattern_does_not_find_the_base_below_the_head(tmp_path):
     files = {"evals/one.yaml": ONE, "there/evals/one.yaml": ONE}
-    changes = compared({}, files, tmp_path, configs=("**/*.yaml",), base="there")
+    changes = compared({}, files, tmp_path, configs=("**/*.yaml",), base_checkout="there")
     assert changes.found == ()
     (tmp_path / "head" / "evals" / "one.yaml").rename(tmp_path / "head" / "evals" / "one.off")
     files = {"evals/two.yaml": TWO}
-    assert findings({}, files, tmp_path, configs=("**/*.yaml",), base="there") == ["removed: the config `evals/one.yaml` no longer runs"]
+    assert findings({}, files, tmp_path, configs=("**/*.yaml",), base_checkout="there") == [
+        "removed: the config `evals/one.yaml` no longer runs"
+    ]
 
 
 def test_a_working_directory_is_the_same_in_both(tmp_path):
@@ -157,7 +159,7 @@ def test_a_working_directory_is_the_same_in_both(tmp_path):
     head = {"evals/promptfooconfig.yaml": ONE, "evals/q.txt": "a"}
     base = {f".base/{name}": content for name, content in head.items()}
     environ = {"GITHUB_WORKSPACE": str(workspace)}
-    options = {"cwd": workspace / "evals", "base": str(workspace / ".base"), "environ": environ}
+    options = {"cwd": workspace / "evals", "base_checkout": str(workspace / ".base"), "environ": environ}
     assert compared({}, {**head, **base}, tmp_path, **options).found == ()
     base[".base/evals/promptfooconfig.yaml"] = TWO
     assert len(compared({}, {**head, **base}, tmp_path, **options).found) == 1
@@ -190,7 +192,7 @@ BAD_BASES = {
 def test_a_base_that_cannot_be_compared_is_a_finding(tmp_path, name):
     make, text = BAD_BASES[name]
     compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path)
-    found = compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, base=make(tmp_path)).found
+    found = compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, base_checkout=make(tmp_path)).found
     assert [change.kind.value for change in found] == ["weaker"]
     assert text in found[0].text
 
@@ -265,25 +267,48 @@ OTHERWISE = {**ONE, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals",
     ],
 )
 def test_a_run_is_blocked_or_says_so(gate, base, head, arguments, code, outcome):
-    ran = gate(head, "--base", ".base", *arguments, **{f".base/{CONFIG}": yaml.safe_dump(base)})
+    ran = gate(head, "--base-checkout", ".base", *arguments, **{f".base/{CONFIG}": yaml.safe_dump(base)})
     assert (ran.code, ran.results["outcome"]) == (code, outcome), ran.out
     assert [rule["name"] for rule in ran.results["rules"]].count(GUARD) == (code == 1)
     assert bool(ran.results["gate_changes"]) == ("own gate" in ran.out) == (base is not head)
 
 
-def test_a_base_that_is_nowhere_is_a_mistake_and_no_weakened_gate(gate):
-    for base in ("nowhere", CONFIG, "loop"):
-        Path("loop").is_symlink() or Path("loop").symlink_to("loop")
-        ran = gate(ONE, "--base", base, "--weakening", "block")
-        assert (ran.code, ran.results) == (2, {})
-        assert f"the base `{base}` is not a folder -> correct the path" in ran.err
-        assert "own gate" not in ran.out + ran.err
+BLOCK = {"gate": {"weakening": "block"}}
+
+
+@each(
+    ("base", "head", "arguments", "code"),
+    [
+        ("nowhere", ONE, (), 0),
+        ("nowhere", ONE, ("--weakening", "block"), 1),
+        ("nowhere", {**ONE, **BLOCK}, (), 1),
+        (CONFIG, ONE, ("--weakening", "block"), 1),
+        ("loop", ONE, ("--weakening", "block"), 1),
+    ],
+)
+def test_an_absent_base_blocks_where_the_run_or_the_head_says_so(gate, base, head, arguments, code):
+    Path("loop").is_symlink() or Path("loop").symlink_to("loop")
+    ran = gate(head, "--base-checkout", base, *arguments)
+    assert ran.code == code
+    assert [change["kind"] for change in ran.results["gate_changes"]] == ["weaker"]
+    assert f"the base checkout `{base}` is not a folder" in ran.out
+
+
+def test_a_gate_that_the_base_commit_does_not_have_is_new(gate):
+    files = {".base/.git/HEAD": "b" * 40, ".base/other.yaml": yaml.safe_dump(ONE)}
+    ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", "--weakening", "block", **files)
+    assert (ran.code, ran.results["outcome"], ran.results["gate_changes"]) == (0, "pass", [])
+    (note,) = ran.results["notes"]
+    assert note["text"].startswith("the base has no such gate, so this one is new and is compared with nothing")
+    files = {".base/.git/HEAD": "b" * 40, f".base/{CONFIG}": "tests: ["}
+    ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", **files)  # there, and not to be read
+    assert (ran.code, ran.results["gate_changes"][0]["kind"]) == (1, "weaker")
 
 
 def test_validate_says_it_too(tmp_path, capsys, monkeypatch):
     write(tmp_path, {CONFIG: EASIER, f"base/{CONFIG}": ONE})
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["validate", "--base", "base"]) == 0
+    assert cli.main(["validate", "--base-checkout", "base"]) == 0
     assert f"{CONFIG}:6: gate weaker: `q=a`: now the mean decides" in capsys.readouterr().out
 
 
@@ -291,7 +316,7 @@ def test_no_report_shows_a_secret_of_the_base(gate):
     secret = "very-secret-key-of-the-base"
     provider = {"id": "openai:chat:m", "label": f"x {secret}", "config": {"apiKey": secret}}
     base = yaml.safe_dump({**ONE, "providers": [provider]})
-    ran = gate(ONE, "--base", ".base", **{f".base/{CONFIG}": base})
+    ran = gate(ONE, "--base-checkout", ".base", **{f".base/{CONFIG}": base})
     assert ran.results["gate_changes"]
     assert secret not in ran.out + ran.err + str(ran.results)
 
@@ -389,8 +414,8 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
 
 def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
-    ran = gate(ONE, "--base", ".base", **{".base/promptfooconfig.yaml": yaml.safe_dump(ONE)})
-    assert (ran.code, "`base` is not read at the event `pull_request_target`" in ran.err) == (2, True)
+    ran = gate(ONE, "--base-checkout", ".base", **{".base/promptfooconfig.yaml": yaml.safe_dump(ONE)})
+    assert (ran.code, "`base-checkout` is not read at the event `pull_request_target`" in ran.err) == (2, True)
 
 
 # --- code changes ---------------------------------------------------------------------------------------------

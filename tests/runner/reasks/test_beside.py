@@ -39,7 +39,8 @@ def based(gate, llm, said, conf):
     """What a run of the base recorded, in a file of its own."""
     answering(llm, BASE, base=said)
     ran = gate({**conf, "gate": {"rules": [{"name": "all", "min-pass-rate": 0}]}})
-    (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
+    (ran.folder / "before").mkdir(exist_ok=True)
+    (ran.folder / "before" / "results.json").write_text((ran.folder / "results.json").read_text())
 
 
 def leading(votes):
@@ -57,7 +58,7 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     named = [{**test, "description": f"another {n}"} for n, test in enumerate(conf["tests"])]
     based(gate, llm, said, {**conf, "tests": named} if vector["base"] == "none" else conf)
     answering(llm, HEAD, head=vector["head_replies"], base=vector["base_replies"])
-    ran = gate(conf, "--baseline", "base.json", reask="grader")
+    ran = gate(conf, "--baseline", "before", reask="grader")
     assert (ran.results["confirm"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
     if rule is NEW:
@@ -74,7 +75,7 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, llm, tm
     reply = llm.reply
     llm.reply = lambda path, body: time.sleep(600) if BASE in str(body) else reply(path, body)
     # the target, three asks, and one of the base
-    results = interrupted(llm, tmp_path, conf, 5, "--baseline", "base.json")
+    results = interrupted(llm, tmp_path, conf, 5, "--baseline", "before")
     (grade,) = results["cases"][0]["grades"]
     assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "undecided")
     assert results["rules"][0]["reason"] == "it is not known whether 1 failure is new"

@@ -70,8 +70,9 @@ def test_failures_are_held_against_a_baseline(sharded, llm, tmp_path_factory, ba
     results = base.one()[1]
     for case in results["cases"]:
         case["output"] = "the base's " + case["output"]
-    (base.folder / "base.json").write_text(json.dumps(results))
-    run = sharded(judged(llm, 6, gate=NEW), "--baseline", str(base.folder / "base.json"), of=of)
+    (base.folder / "before").mkdir()
+    (base.folder / "before" / "results.json").write_text(json.dumps(results))
+    run = sharded(judged(llm, 6, gate=NEW), "--baseline", str(base.folder / "before"), of=of)
     os.chdir(run.folder)
     reply = llm.reply = counted({"the base's answer to case 3": base_says[1:], "answer to case 3": "F"})
     found, merged = compared(run, reply)
@@ -82,8 +83,8 @@ def test_failures_are_held_against_a_baseline(sharded, llm, tmp_path_factory, ba
 @pytest.mark.parametrize("of", [2, 5])
 def test_a_base_is_asked_in_the_same_run(sharded, llm, of):
     reply = llm.reply = counted({"the base's": "P", "answer to case 3": "F", "answer to case 5": "FPP"})
-    config = judged(llm, 6, gate={**NEW, "compare": "base"})
-    run = sharded(config, "--base", "base", of=of)
+    config = judged(llm, 6, gate=NEW)
+    run = sharded(config, "--base-checkout", "base", "--baseline", "live", of=of)
     (run.folder / ".git").mkdir()
     (run.folder / "base").mkdir()
     config["prompts"][0]["raw"] = "Say for the base {{q}}"
@@ -239,7 +240,7 @@ def test_a_signal_leaves_a_part_and_the_merge_is_never_green(sharded, llm):
 def test_a_weakened_gate_is_said_by_the_merge(sharded, llm, capsys):
     llm.reply = lambda path, body: GOOD
     config = suite(llm.spec(), 4)
-    run = sharded(config, "--base", "base", of=2)
+    run = sharded(config, "--base-checkout", "base", of=2)
     (run.folder / ".git").mkdir()
     (run.folder / "base").mkdir()
     config["tests"].append({"description": "case 4", "vars": {"q": "case 4"}})

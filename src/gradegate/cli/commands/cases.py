@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
     # The arguments of the run are taken as they are: what compares is of no concern here.
     sys.stdout.writelines(
         cases(
-            replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines
+            replace(flags.settings(args, here()), base_checkout=""),
+            "" if args.lines == "-" else args.lines,
         )
     )
     return PASS

@@ -183,10 +183,8 @@ def step_settings(
         return action, None
     run = replace(
         action.run,
-        base="",
+        base_checkout="",
         baseline="",
-        history="",
-        compare="",
         shard=None,
         merge="",
         allow_exec=False,
