@@ -47,7 +47,7 @@ def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mista
 @pytest.mark.parametrize("given", [{"INPUT_WEAKENING": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
 def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
     (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE-CHECKOUT": " "}, Path()).mistakes
-    assert "needs `base`, which is empty" in mistake.what
+    assert "needs `base-checkout`, which is empty" in mistake.what
     assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 

@@ -169,7 +169,7 @@ def existing(begun, **more):
 
 # What every workflow compares with; a push has no base to check out.
 OUTPUT = "gradegate-results.json\ngradegate-junit.xml\ngradegate-report.html\n"
-COMPARED = {"base": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto", "history": "auto", "output": OUTPUT}
+COMPARED = {"base-checkout": "${{ github.event_name == 'pull_request' && '.base' || '' }}", "baseline": "auto", "output": OUTPUT}
 
 
 def gate_step(begun):

@@ -33,18 +33,28 @@ def test_a_history_takes_the_place_of_the_lead(gate, llm):
 
 
 def test_the_file_holds_votes_and_no_texts(gate, llm):
-    config = suite(llm.spec(), 3, gate={"errors": {"ignore-up-to": 0.5}})
-    earlier(gate, llm, config, 1, {0: "FFF", 1: "FEPP", 2: "E"})
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1, {0: "FFF", 1: "FEPP"})
     lines = records(gate().folder)
     assert [(line["v"], line["name"]) for line in lines] == [(1, f"case {number} / llm-rubric") for number in range(3)]
     runs = [run for line in lines for run in line["runs"]]
     assert [(run["votes"], run["outcome"], run["model"]) for run in runs] == [
         ("FFF", "fail", "m1"),
         ("FEPP", "pass", "m1"),
-        ("E", "error", "m1"),
+        ("P", "pass", "m1"),
     ]
     assert len({run["request"] for run in runs}) == 3
     assert not {"good", "bad"} & set(json.dumps(lines).split('"'))
+
+
+def test_a_run_with_errors_leaves_nothing(gate, llm):
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1)
+    before = records(gate().folder)
+    earlier(gate, llm, config, 1, {2: "E"})
+    on_default_branch(gate, config, "--select", "description=case 0")
+    on_default_branch(gate, config, "--budget", "2 calls")
+    assert records(gate().folder) == before
 
 
 def test_another_value_begins_anew_and_another_prompt_does_not(gate, llm):
