@@ -148,7 +148,7 @@ def test_a_mean_score_leaves_out_no_run_that_the_case_does_not_need(gate, llm, p
     """Otherwise a target that answers well at first would hide how it answers later."""
     llm.reply = scripted_runs([["P", "P", "F", "F", "F"]])
     rules = [{"name": "mean", "min-score": 0.8}]
-    ran = gate(suite_of_runs(llm, 1, runs={"of": 5, "pass": passes}, rules=rules), "-j", "1")
+    ran = gate(suite_of_runs(llm, 1, runs=f"{passes}/5", rules=rules), "-j", "1")
     assert (ran.code, ran.results["rules"][0]["score"]) == (code, pytest.approx((2 * 0.9 + 3 * 0.2) / 5))
 
 
