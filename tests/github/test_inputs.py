@@ -73,8 +73,8 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
         "GITHUB_EVENT_NAME": "push",
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-        "INPUT_CHAGNES": "block",
-        "INPUT_RETRIES": "three",
+        "INPUT_WEAKNING": "block",
+        "INPUT_BUDGET": "three",
         "OPENAI_API_KEY": "sk-canary-0123456789",
         "OPENAI_BASE_URL": llm.base,
     }
@@ -85,8 +85,8 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
     assert read_outputs((tmp_path / "output").read_text()) == {"decision": "mistake", "comment-url": ""}
     out = capsys.readouterr().out
     for text in (out, (tmp_path / "summary").read_text()):
-        assert "there is no input `chagnes`" in text
-        assert "the input `retries` is 'three' -> give a whole number from 0" in text
+        assert "there is no input `weakning`" in text
+        assert "the input `budget` is 'three' -> give one to three limits, each once, such as 2000 calls, 5 usd, 900 s" in text
 
 
 @pytest.mark.parametrize(("inputs", "config", "texts"), table(__file__, "messages_speak_of_inputs"))

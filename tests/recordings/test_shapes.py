@@ -4,6 +4,7 @@ The samples are our own; the vendors' types and schemas say that they are of tha
 """
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from support.traces import genai, span, traced
 
 test_a_scene = scenes(__file__)
 
+ROOT = Path(__file__).resolve().parents[2]
 
 QUESTION = "Is it open?"
 TESTS = ({"description": "one", "vars": {"q": QUESTION}}, {"description": "two", "vars": {"q": "And now?"}})
@@ -341,9 +343,9 @@ def test_no_answer_decides_by_what_it_says_of_itself(tmp_path, name):
     assert not {"success", "score", "pass", "grades"} & set(answer.metadata)
 
 
-def test_shapes_are_listed(capsys):
-    from gradegate.cli import main as cli
-
-    assert cli.main(["list"]) == 0
-    out = capsys.readouterr().out
-    assert all(f"  {name} " in out for name in SAMPLES)
+def test_the_page_of_answers_has_a_row_for_each_shape_of_others():
+    words = {"promptfoo": "promptfoo's results", "openai-batch": "OpenAI's Batch API", "ragas": "Ragas", "deepeval": "DeepEval", "otlp": "OTLP"}
+    section = (ROOT / "docs" / "answers.md").read_text().partition("### Other files")[2].partition("## ")[0]
+    files = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ")][1:]
+    found = sorted(next(name for name, word in words.items() if word in file) for file in files)
+    assert found == sorted(set(SHAPES.names()) - {"lines"})

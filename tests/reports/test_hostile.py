@@ -169,7 +169,7 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment(tmp_path
         step = publish.Step(
             ActionSettings(Settings(environ={"GITHUB_STEP_SUMMARY": str(summary)}), comment="off"), Event(), connect({}, ""), said.append
         )
-        publish.publish_mistakes(step, error, 2)
+        publish.publish_mistakes(step, error)
         found = commands("\n".join(said))
         assert [each.name for each in found] == ["error"] * 20 + ["warning"]  # no file for outputs
         assert hiding("".join(each.data for each in found)) == []

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import table
 
 _NAMES = frozenset(option.name for option in OPTIONS if option.flags)
-REMOVED: Mapping[str, str] = table("config", "removed.yaml")["options"]
 
 
 def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
@@ -66,10 +65,6 @@ def add(parser: argparse.ArgumentParser, command: str) -> None:
                 parser.add_argument(
                     *names, action=action, nargs=count, const=why, help=argparse.SUPPRESS
                 )
-    for name, why in REMOVED.items():
-        parser.add_argument(
-            f"--{name}", action=_Removed, nargs="?", const=why, help=argparse.SUPPRESS
-        )
 
 
 def _help(option: Option) -> str:
@@ -143,12 +138,3 @@ class _Refused(_NoEffect):
         raise ConfigError.at(
             f"{option_string} of promptfoo is not an option here", None, str(self.const)
         )
-
-
-class _Removed(_NoEffect):
-    """An option that gradegate no longer has."""
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
-    ) -> None:
-        raise ConfigError.at(f"there is no option {option_string}", None, str(self.const))

@@ -443,7 +443,7 @@ def test_the_merge_re_asks_with_what_the_shards_left_of_the_budget(sharded, llm,
 
 def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, llm):
     llm.reply = scripted({3: "F"})
-    run = sharded(suite(llm.spec(), 6), "--max-seconds", "600")
+    run = sharded(suite(llm.spec(), 6), "--budget", "600 s")
     run.ask()
     account(run, s1={"seconds": 600.0}, s2={"seconds": 1.0}, s3={"seconds": 1.0})
     asked = len(llm.requests)
