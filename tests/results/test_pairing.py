@@ -18,9 +18,9 @@ from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, age, beside, pair, remarks, report, status
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
+from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
-from gradegate.results.results_file import read_baseline
 from gradegate.runner.baseline_folder import folder_to_read, is_default_branch
 from gradegate.structs import replace
 from support import samples
@@ -190,7 +190,7 @@ def test_the_default_branch_reads_a_folder_that_git_does_not_track(repository):
     index = Index(repository / ".git" / "index", read=False)
     index[b"kept/results.json"] = IndexEntry(0, 0, 0, 0, 0o100644, 0, 0, 0, b"0" * 40)
     index.write()
-    with pytest.raises(ConfigError, match="git tracks the baseline `kept`.*list it in .gitignore"):
+    with pytest.raises(ConfigError, match=r"git tracks the baseline `kept`.*list it in .gitignore"):
         read(repository, "kept")
     assert read(repository, "kept", ".base") == "base"
 
@@ -285,7 +285,7 @@ def test_links_in_a_circle_are_a_mistake(repository):
     outside = repository.parent / "temp"
     (outside / "a").symlink_to(outside / "b")
     (outside / "b").symlink_to(outside / "a")
-    with pytest.raises(ConfigError, match="the baseline `../temp/a` cannot be found"):
+    with pytest.raises(ConfigError, match=r"the baseline `../temp/a` cannot be found"):
         read(repository, "../temp/a")
 
 
