@@ -178,6 +178,33 @@ def test_history_comes_and_goes_and_no_vote_of_a_pull_request_enters_it(reposito
     assert repository.propose(7, baseline="kept").code == 2  # inside the repository
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_folder_is_rewritten_by_the_default_branch_alone(repository: Repository, llm: FakeLlm, outside: bool) -> None:
+    folder = (repository.step.root / "runner_temp" if outside else repository.step.workspace) / "kept"
+    assert outcome(repository.push(1, "two", baseline=str(folder))) == ("blocked", "")
+    first = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert sorted(first) == ["history.jsonl", "results.json"]
+    assert outcome(repository.push(2, "two", baseline=str(folder))) == ("pass", "0")
+    second = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert second["results.json"] != first["results.json"]
+    proposed = repository.propose(3, "one", baseline=str(folder))
+    assert (outcome(proposed) if outside else proposed.code) == (("blocked", "1") if outside else 2)
+    llm.reply = lambda path, body: (500, "down")
+    repository.push(4, baseline=str(folder))  # an outage
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == second
+
+
+def test_a_base_that_is_asked_in_the_same_run_reads_the_votes_of_the_default_branch(repository: Repository, github: FakeGitHub) -> None:
+    repository.step.write({".base/promptfooconfig.yaml": CONFIG, ".base/.git/HEAD": "b" * 40})
+    pushed = repository.push(1, baseline="live")  # there is no base to ask
+    assert pushed.outputs["artifact"].startswith("gradegate-evals-yml-gate")
+    asked = repository.propose(2, "two", baseline="live", base_checkout=".base")
+    assert outcome(asked) == ("pass", "0")  # it fails on both sides
+    results = json.loads((repository.step.workspace / "gradegate-results.json").read_text().partition("\n")[0] + "]}")
+    assert (results["baseline"]["fresh"], results["history"]["commit"]) == (True, "")
+    assert repository.propose(3, baseline="live").code == 2
+
+
 def foreign(github: FakeGitHub, **about: Any) -> None:
     """The run that left the artifact was another than it seems."""
     github.filters = False

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate import __version__
 from gradegate.files import limits as bounds
 from gradegate.files.plain_files import UnusableError as Unusable
 from gradegate.results import results_file as recorded
@@ -108,6 +110,13 @@ def test_no_bytes_are_a_traceback(tmp_path_factory, content, headed):
         read_baseline(path)
     except Unusable as e:
         assert str(e)  # noqa: PT017  # most bytes are refused, and some are a run without cases
+
+
+def test_a_file_of_another_version_is_refused_with_both_versions(results):
+    own = f'"tool":"{__version__}"'
+    results.write_text(results.read_text().replace(own, '"tool":"9.0.0"').replace('"grades":', '"judgements":'))
+    with pytest.raises(Unusable, match=re.escape(f"gradegate 9.0.0 wrote it, and this is {__version__}")):
+        read_baseline(results)
 
 
 def test_neither_a_folder_nor_a_pipe_nor_a_device_is_read(tmp_path):

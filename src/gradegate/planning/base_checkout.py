@@ -106,7 +106,10 @@ def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
     if settings.answers:
         what = "`baseline: live` asks targets for the answers of the base, but with `answers` no target is asked"
         raise ConfigError.at(what, None, "name a folder with the results of the base")
+    environment = settings.environment
     if not settings.base_checkout:
+        if environment.on_github and not environment.event.startswith("pull_request"):
+            return replace(head, notes=(*head.notes, NO_BASELINE))
         what = "`baseline: live` has no base to ask"
         raise ConfigError.at(what, None, "give <--base-checkout>, a checkout of the base commit")
     try:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec.structs import asdict
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from gradegate import __version__
 from gradegate.core.provider_spec import NOTHING
 from gradegate.core.usage import NO_USAGE
 from gradegate.core.validation import first_wrong
@@ -27,6 +28,8 @@ from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
 from gradegate.structs import replace
 
+# The version of gradegate that wrote a file, whatever else stands in it.
+_WRITER = re.compile(rb'"tool": ?"([0-9A-Za-z.+-]{1,40})"')
 Shared = AfterValidator(intern)  # most runs of most grades say the same
 _HEAD_END, _LAST = (
     b'"cases":[',
@@ -72,9 +75,9 @@ class _Base(Head):
 
 def read_baseline(path: Path) -> Baseline:
     """The run of the base that a results.json holds, a line for each case; laid out otherwise, it is read whole. Raises UnusableError."""
-    try:
-        with regular(path, MAX_BASELINE) as file:
-            start = file.readline(MAX_FILE)
+    with regular(path, MAX_BASELINE) as file:
+        start = file.readline(MAX_FILE)
+        try:
             if start.rstrip().endswith(_HEAD_END):
                 return _baseline(model_of(_Base).model_validate_json(start + _LAST), _lines(file))
             if os.fstat(file.fileno()).st_size > MAX_FILE:
@@ -83,8 +86,13 @@ def read_baseline(path: Path) -> Baseline:
                 )
             head = model_of(_Base).model_validate_json(start + file.read(MAX_FILE))
             return _baseline(head, head.cases)
-    except ValidationError as e:
-        raise UnusableError(f"it is not a results.json of this version: {first_wrong(e)}") from e
+        except ValidationError as e:
+            writer = _WRITER.search(start)
+            if writer and writer[1] != __version__.encode():
+                why = f"gradegate {writer[1].decode()} wrote it, and this is {__version__}"
+            else:
+                why = f"it is not a results.json of this version: {first_wrong(e)}"
+            raise UnusableError(why) from e
 
 
 def _lines(file: BufferedReader) -> Iterator[_Answer]:
