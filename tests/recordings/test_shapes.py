@@ -344,7 +344,13 @@ def test_no_answer_decides_by_what_it_says_of_itself(tmp_path, name):
 
 
 def test_the_page_of_answers_has_a_row_for_each_shape_of_others():
-    words = {"promptfoo": "promptfoo's results", "openai-batch": "OpenAI's Batch API", "ragas": "Ragas", "deepeval": "DeepEval", "otlp": "OTLP"}
+    words = {
+        "promptfoo": "promptfoo's results",
+        "openai-batch": "OpenAI's Batch API",
+        "ragas": "Ragas",
+        "deepeval": "DeepEval",
+        "otlp": "OTLP",
+    }
     section = (ROOT / "docs" / "answers.md").read_text().partition("### Other files")[2].partition("## ")[0]
     files = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ")][1:]
     found = sorted(next(name for name, word in words.items() if word in file) for file in files)
