@@ -220,10 +220,10 @@ class Stage:
             return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
         reports = (
             [part for name in REPORTS for part in ("-o", str(out / name))]
-            if "--parts" not in step
+            if "--shard" not in step
             else []
         )
-        options = [*reports, *QUICK] if step[0] in DECIDES and "--open" not in step[:3] else []
+        options = [*reports, *QUICK] if step[0] in DECIDES else []
         output = Terminal() if at_terminal else io.StringIO()
         errors = (
             io.StringIO()

@@ -190,7 +190,7 @@ def test_the_commands_of_a_page_do_what_they_say(place: Path, page: Path, llm: F
     files = {block.name: block.file for block in blocks(page) if block.name}
     assert [name for name in files if name.endswith(".yaml") and name not in " ".join(commands(page))] == []
     write(place, files)
-    if page.stem == "terminal":  # whose `rerun --failed` is about failures
+    if page.stem == "terminal":  # whose `run --failed` is about failures
         llm.reply = lambda path, body: json.dumps({"category": "D"}) if "expert" in str(body) else "None."
     for command in commands(page):
         program, *arguments = shlex.split(command)

@@ -141,7 +141,7 @@ def not_run() -> Decision:
 
 
 def untouched() -> Decision:
-    """A run with `only-changed` of a pull request that changes a page of docs."""
+    """A run with `when: changed` of a pull request that changes a page of docs."""
     why = "no case depends on the 3 files that the pull request changes"
     return unasked(GateOutcome.PASS, why, Settings(commit=COMMIT))
 

@@ -23,7 +23,7 @@ class Head(Struct, frozen=True):
     words: str
 
 
-# By the output `outcome` of the action.
+# By the output `decision` of the action.
 HEADS = {
     "pass": Head("✅", "Passed"),
     "advisory": Head("⚠️", "Passed, with advisory findings"),
