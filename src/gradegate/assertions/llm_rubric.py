@@ -6,6 +6,7 @@ A reply without ``pass``, which passes there, is not a verdict here (with a thre
 """
 
 import json
+from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
@@ -49,25 +50,39 @@ class LlmRubric(Grader):
             if isinstance(self.value, str)
             else json.dumps(self.value, ensure_ascii=False)
         )
+        read = partial(self.read, is_our_prompt=not judge.rubric.steps)
         return judge.ask(
             "llm-rubric",
-            Form(SCHEMA, self.read, object_only=True),
+            Form(SCHEMA, read, object_only=True),
             output=transcript.output,
             rubric=rubric,
         )
 
-    def read(self, item: Object) -> Verdict:
-        """What ``{"reason", "pass", "score"}`` says. Raises Unreadable."""
+    def read(self, item: Object, is_our_prompt: bool = True) -> Verdict:
+        """What ``{"reason", "pass", "score"}`` says. Raises Unreadable.
+
+        A threshold from 0 to 1 declares the scale. A prompt of the user's may ask for points and a pass that contradict each other.
+        """
         score = form.number(item.get("score"))
         reason = form.words(item.get("reason"))
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")
+        has_scale = self.threshold is not None and 0 <= self.threshold <= 1
+        if has_scale and score is not None and not 0 <= score <= 1:
+            raise Unreadable(
+                f"`score` is {score:g}, but the threshold {self.threshold:g} declares a scale from 0 to 1"
+            )
         if "pass" not in item and self.threshold is not None and score is not None:
             return Verdict(score, None, reason)
         passed = form.truth(form.entry(item, "pass"))
         if passed is None:
             raise Unreadable("`pass` is neither true nor false")
+        if is_our_prompt and score is not None:
+            if passed and score <= 0:
+                raise Unreadable(f"`pass` is true and `score` is {score:g}: they contradict each other")
+            if not passed and has_scale and score == 1:
+                raise Unreadable("`pass` is false and `score` is 1: they contradict each other")
         evidence = {"score as it was given": unread} if unread else {}
         return Verdict(
             float(passed) if score is None else score, passed, reason, evidence, unread=unread

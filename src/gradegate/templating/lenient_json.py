@@ -16,6 +16,8 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _QUOTES = {"\\'": "'", '"': '\\"'}  # of a text in single quotes, as JSON has them
 _BARE_KEY = re.compile(r"[^\W\d]\w*")
 _COLON = re.compile(r"\s*+:")
+# A text without quotes, which begins with a letter, as the last value of the whole object, up to its closing brace.
+_BARE_TEXT = re.compile(r"([^\W\d_][^{}\[\]\"':]*[^{}\[\]\"':\s,])\s*,?\s*\}\s*\Z")
 _BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
@@ -60,7 +62,8 @@ def find(text: str) -> Iterator[Found]:
 def rewritten(text: str) -> str:
     """The JSON that a text is another spelling of. Raises ValueError.
 
-    Single quotes, bare keys, a comma before a closing bracket, `True`, `False`, `None`, and raw line ends in texts.
+    Single quotes, bare keys, a comma before a closing bracket, `True`, `False`, `None`, raw line ends in texts, and a bare text
+    as the last value of the whole object.
     """
     parts: list[str] = []
     last, position = 0, 0  # `last` is the part before the blanks
@@ -68,6 +71,10 @@ def rewritten(text: str) -> str:
         token = _TOKEN.match(text, position)
         if token is None:
             raise ValueError("a text is not closed")
+        if token[4] and parts and parts[last] == ":" and (bare := _bare_text(text, position)):
+            parts.append(json.dumps(bare))
+            last, position = len(parts) - 1, position + len(bare)
+            continue
         position = token.end()
         double, single, sign, word = token.groups()
         if sign and sign in "}]" and parts and parts[last] == ",":
@@ -86,3 +93,15 @@ def rewritten(text: str) -> str:
         else:
             parts.append(sign or _CONSTANTS.get(word, word) or " ")
     return "".join(parts)
+
+
+def _bare_text(text: str, position: int) -> str:
+    """The text that begins at a position and is the last value of the whole; empty for a number, `true` and the like."""
+    found = _BARE_TEXT.match(text, position)
+    if found is None:
+        return ""
+    try:
+        _DECODER.decode(_CONSTANTS.get(found[1], found[1]))
+    except ValueError:
+        return found[1]
+    return ""

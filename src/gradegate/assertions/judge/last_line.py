@@ -13,7 +13,7 @@ from gradegate.structs import Struct
 _BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
 _NUMBER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
-_AROUND = re.compile(r"\s*([*_`\"'“”‘’«»()\[\]]|\.$)\s*")
+_NUMBER_AT_END = re.compile(r"(?<![\w.])([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?\Z")
 _LONGEST = 4000  # characters of a line that says a value
 _BETWEEN = re.compile(r"[.,;\s]+")
 
@@ -73,7 +73,7 @@ class LastLine(Struct, frozen=True):
                     "the text before its last line does not end; end it with a full stop and a blank line"
                 )
             whole = iter(value if self.among else ())
-            if any(self._contradicts(line, value) for line in lines) or not all(
+            if any(not self.among and self._contradicts(line, value) for line in lines) or not all(
                 part in whole for part in parts
             ):
                 raise Unreadable("another line of it says another value")
@@ -106,21 +106,44 @@ class LastLine(Struct, frozen=True):
         return rf"{label}(?:(?=[\W_]*?[:=?：])[\W_]*+(?:{words})|[\W_]*?\sis\b[\W_]*+(?:{after_is}))(?![^\W_])"
 
     def _contradicts(self, line: str, value: Any) -> bool:
-        """Whether a line, as people see it, says another value, or has a label with one that is none."""
-        shown = _AROUND.sub(r"\1", prose.seen(line)).strip() if len(line) <= _LONGEST else ""
+        """Whether a line ends in another value, as people see it, or is a label with a single word that is no value."""
+        shown = prose.seen(line)
+        found = self._value_at_end(shown)
+        if found is not None:
+            return bool(self._meant(found) != self._meant(value))
+        if len(shown) > _LONGEST:
+            return False
         shown = prose.without_end(prose.unmarked(shown.lstrip("#> "))[0])
-        said = self._said(shown)
-        if said is None:
-            label = self._label(shown)
-            return label is not None and len(prose.unwrapped(shown[label.end() :]).split()) == 1
-        return bool(self._meant(said) != self._meant(value))
+        label = self._label(shown)
+        return label is not None and len(prose.unwrapped(shown[label.end() :]).split()) == 1
+
+    def _value_at_end(self, shown: str) -> Any:
+        """The value that is the last word or number of a line, whatever signs stand around it; None for none."""
+        end = len(shown)
+        while end and not shown[end - 1].isalnum():
+            end -= 1
+        text = shown[max(0, end - _LONGEST) : end].lower()
+        if self.most:
+            number = _NUMBER_AT_END.search(text)
+            if number is None:
+                return None
+            is_share = number[2] == str(self.most)
+            found = float(number[1] if is_share else number[2] or number[1])
+            return found if found <= self.most else None
+        for word in sorted(self.words, key=len, reverse=True):
+            start = len(text) - len(prose.unwrapped(word))
+            if text.endswith(prose.unwrapped(word).lower()) and not text[:start][-1:].isalnum():
+                return word
+        return None
 
     def _meant(self, value: Any) -> Any:
         return self.meanings.get(value, value) if isinstance(value, str) else value
 
     def _parts(self, line: str) -> list[str]:
-        """In a grader with a value for each item: the words that a line is made of, or the one behind the key at its end."""
-        shown = prose.seen(line).lower() if self.among else ""
+        """In a grader with a value for each item: the words that a line is made of, or the one at its end."""
+        if not self.among:
+            return []
+        shown = prose.seen(line).lower()
         words = [
             prose.unwrapped(word)
             for word in _BETWEEN.split(prose.unmarked(prose.unwrapped(shown))[0])
@@ -128,9 +151,8 @@ class LastLine(Struct, frozen=True):
         ]
         if words and all(word in self.words for word in words):
             return words
-        _, label, word = shown.rpartition(f"{self.key}:")
-        word = prose.unwrapped(word.strip(prose.WRAPPING))
-        return [word] if label and word in self.words else []
+        word = self._value_at_end(shown)
+        return [] if word is None else [word]
 
     def _said(self, line: str) -> Any:
         """The value of a line, None for none."""

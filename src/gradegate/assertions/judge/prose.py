@@ -152,6 +152,7 @@ _ENDED = re.compile(
     r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL
 )  # another channel, whole
 _HARMONY_END = ("<|return|>", "<|end|>")
+_END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
 _FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?[ \t]*\n(.*)\n[ \t]*\1", re.DOTALL | re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(answer|verdict|result|output|final|json)>(.*)</\1>", re.DOTALL | re.IGNORECASE
@@ -160,7 +161,9 @@ _ELEMENT = re.compile(
 
 def peeled(reply: str) -> str:
     """A reply without what is around the whole of it, each taken away once and in this order; its lines end in LF."""
-    text = _answered(_reasoned(stripped(reply.replace("\r\n", "\n").replace("\r", "\n"))))
+    whole = stripped(reply.replace("\r\n", "\n").replace("\r", "\n"))
+    token = next((token for token in _END_TOKENS if whole.endswith(token)), "")
+    text = _answered(_reasoned(stripped(whole.removesuffix(token))))
     if text[:1] in "`~":
         return unfenced(text)
     element = _ELEMENT.fullmatch(text) if text[:1] == "<" else None

@@ -152,11 +152,11 @@ def _hold_size(reply: str) -> None:
 
 
 def _decoded(text: str) -> str:
-    """A text without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
+    """A text as people see it, without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
     text = re.sub(
         r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/")
     )  # no sign has a longer number
-    return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text))
+    return prose.seen(html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)))
 
 
 def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], W
     if not text:
         raise Unreadable("it is empty")
     if (
-        form.texts and text[0] == "["
+        form.texts and text[0] == "[" and _alone(text) is None
     ):  # in place of the object: the list of texts, or the one text where the schema has one
         texts = _lenient(text)
         is_one = (
@@ -182,19 +182,35 @@ def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], W
             and len(texts) == 1
         )
         return {form.texts: texts[0] if is_one else texts}, "alone", True
-    found = text if text[0] == "{" else _apart(text)
-    if found:
+    value = _alone(text)
+    way: Way = "alone" if value is not None else "apart"
+    if value is None and (found := _apart(text)):
         value = _lenient(found)
+    if value is not None:
         if not isinstance(value, dict):
             raise Unreadable("it is not a JSON object")
         keys.check(value, form.schema)
-        return (value, "alone", True) if text[0] == "{" else (value, "apart", False)
+        return value, way, way == "alone"
     if form.line:
         value, alone = form.line.read(text)
         return value, "last_line", alone
     if form.lines:
         return form.lines(text), "lines", False
     raise Unreadable("it is not one JSON object alone, or after prose that ends and a blank line")
+
+
+def _alone(text: str) -> Any:
+    """The object that is the whole text, or the only item of a list that is; None for another text. Raises Unreadable."""
+    if text[0] == "{":
+        return _lenient(text)
+    if text[0] != "[":
+        return None
+    try:
+        listed = _lenient(text)
+    except Unreadable:  # brackets around a word, such as [C]
+        return None
+    is_one_object = isinstance(listed, list) and len(listed) == 1 and isinstance(listed[0], dict)
+    return listed[0] if is_one_object else None
 
 
 def _apart(text: str) -> str:
