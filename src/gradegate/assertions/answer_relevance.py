@@ -1,7 +1,7 @@
 """answer-relevance: whether the answer is about what was asked, by questions that the answer would answer.
 
-Score: the mean cosine between the embedding of the query and those of three questions made from the answer. That is
-answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+Score: the mean cosine between the embedding of the query and those of three questions made from the answer; an answer that
+evades scores 0. That is answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
 """
 
@@ -21,26 +21,42 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     assertion,
 )
+from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.last_line import single_line
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
 from gradegate.core.numbers import EPSILON
+from gradegate.structs import Struct
 
 QUESTIONS = 3
 
 
-def _read(item: Mapping[str, Any]) -> str:
+SCHEMA = shape(question={"type": "string"}, evades={"type": "boolean"})
+
+
+class Question(Struct, frozen=True):
+    """A question that the answer would answer; ``evades``: the answer is none, and says nothing that was asked for."""
+
+    text: str
+    evades: bool
+
+
+def _read(item: Mapping[str, Any], *, is_our_prompt: bool) -> Question:
     question = item.get("question")
     if not isinstance(question, str) or not any(map(str.isalnum, question)):
         raise Unreadable("`question` is not a text")
-    return question.strip()
+    evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
+    if evades is None:
+        raise Unreadable("`evades` is neither true nor false")
+    return Question(question.strip(), evades)
 
 
-FORM = Form(
-    shape(question={"type": "string"}),
-    _read,
+OURS = Form(SCHEMA, partial(_read, is_our_prompt=True), object_only=True)
+OF_USER = Form(
+    SCHEMA,
+    partial(_read, is_our_prompt=False),
     lines=lambda text: {"question": single_line(text)},
     texts="question",
 )
@@ -65,15 +81,18 @@ class AnswerRelevance(Grader):
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
             raise NoVerdict("the prompt is empty, so there is no query to compare with")
-        asked_back = judge.gather(
-            *[partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)] * QUESTIONS
-        )
-        first, *others = judge.embed([asked, *asked_back])
-        similarities = [vectors.cosine(first, other) for other in others]
+        reading = OF_USER if judge.rubric.steps else OURS
+        ask = partial(judge.ask, "answer-relevance", reading, answer=transcript.output)
+        questions = judge.gather(*[ask] * QUESTIONS)
+        first, *others = judge.embed([asked, *(question.text for question in questions)])
+        similarities = [
+            0.0 if question.evades else vectors.cosine(first, other)
+            for question, other in zip(questions, others, strict=True)
+        ]
         score = sum(similarities) / len(similarities)
         rows = [
-            {"question": question, "similarity": similarity}
-            for question, similarity in zip(asked_back, similarities, strict=True)
+            {"question": question.text, "similarity": similarity}
+            for question, similarity in zip(questions, similarities, strict=True)
         ]
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
         return Verdict(score, None, reason, {"query": asked, "questions": rows})

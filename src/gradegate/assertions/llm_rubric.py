@@ -80,7 +80,9 @@ class LlmRubric(Grader):
             raise Unreadable("`pass` is neither true nor false")
         if is_our_prompt and score is not None:
             if passed and score <= 0:
-                raise Unreadable(f"`pass` is true and `score` is {score:g}: they contradict each other")
+                raise Unreadable(
+                    f"`pass` is true and `score` is {score:g}: they contradict each other"
+                )
             if not passed and has_scale and score == 1:
                 raise Unreadable("`pass` is false and `score` is 1: they contradict each other")
         evidence = {"score as it was given": unread} if unread else {}

@@ -4,12 +4,14 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/m
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
     Asks,
     Grade,
     Grader,
     Judge,
+    NoVerdict,
     Transcript,
     Unreadable,
     Verdict,
@@ -21,6 +23,8 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
+from gradegate.core.numbers import many
+from gradegate.structs import replace
 
 LABELS = ("answer", "output", "index", "choice")
 
@@ -39,13 +43,37 @@ class SelectBest(Grader):
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
     ) -> Sequence[Verdict]:
+        """Ask in several orders, because judges favor positions. Raises NoVerdict unless one output wins in all of them."""
         outputs = [transcript.output for transcript in transcripts]
-        chosen = judge.ask(
-            "select-best", index_form(len(outputs)), criteria=self.value, outputs=outputs
+        orders = _orders(len(outputs))
+        for attempt in range(judge.grader_retries + 1):
+            chosen = self._ask_in_orders(outputs, orders, replace(judge, ask_number=attempt))
+            winners = [order[pick.verdict] for order, pick in zip(orders, chosen, strict=True)]
+            if len(set(winners)) == 1:
+                best, why = winners[0], chosen[0].reason
+                said = f": {why}" if why else ""
+                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {many(len(orders), 'order')}{said}"
+                return verdicts_on(len(outputs), best, reason, {"chosen": best})
+        listed = ", ".join(map(str, winners))
+        raise NoVerdict(
+            f"another order of the outputs has another winner: {listed}, counted from 0"
         )
-        best, said = chosen.verdict, f": {chosen.reason}" if chosen.reason else ""
-        reason = f"output {best} of {len(outputs)}, counted from 0, was chosen{said}"
-        return verdicts_on(len(outputs), best, reason, {"chosen": best})
+
+    def _ask_in_orders(
+        self, outputs: Sequence[str], orders: Sequence[Sequence[int]], judge: Judge
+    ) -> Sequence[Judgement[int]]:
+        form = index_form(len(outputs))
+
+        def ask(order: Sequence[int]) -> Judgement[int]:
+            shown = [outputs[number] for number in order]
+            return judge.ask("select-best", form, criteria=self.value, outputs=shown)
+
+        return judge.gather(*(partial(ask, order) for order in orders))
+
+
+def _orders(count: int) -> Sequence[Sequence[int]]:
+    """The orders in which so many outputs are shown: each stands in each place once."""
+    return [[*range(start, count), *range(start)] for start in range(count)]
 
 
 def index_form(count: int) -> Form[Judgement[int]]:
