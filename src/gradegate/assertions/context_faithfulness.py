@@ -14,6 +14,7 @@ from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader
+from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.structs import replace
 
 LABEL = "verdict for each statement in order"
@@ -40,11 +41,13 @@ class ContextFaithfulness(ContextGrader):
 
     asks = replace(ContextGrader.asks, steps=("statements", "verdicts"))
 
+    no_claims: NoClaims = "error"
+
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
         question, answer = transcript.vars["query"], transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
-        form = verdicts.items("statements")
+        form = verdicts.items("statements", least=0)
         statements = [
             *judge.ask(
                 "context-faithfulness-statements",
@@ -54,6 +57,8 @@ class ContextFaithfulness(ContextGrader):
                 answer=answer,
             )
         ]
+        if not statements:
+            return verdict_without_units("the answer makes no statement", self.no_claims)
         every = _form(len(statements))
         supported = judge.ask(
             "context-faithfulness-verdicts",

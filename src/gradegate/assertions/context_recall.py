@@ -5,44 +5,40 @@ Score: the share of the expected answer's sentences that can be attributed to th
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
-from gradegate.assertions.judge import form
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
-from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.judge.verdict_forms import TEXT
+from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
+from gradegate.core.numbers import many
 from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
-SCHEMA = list_of(
-    "verdicts", shape(sentence=TEXT, reason=TEXT, verdict={**TEXT, "enum": list(MARKS)})
-)
 
 
-def _form(expected: str) -> Form[list[tuple[str, bool]]]:
-    quotations = Quotations(expected, units(expected))
-
-    def read(found: Object) -> list[tuple[str, bool]]:
-        items = form.table(found, "verdicts")
-        if not items:
-            raise Unreadable("it marks no sentence of the expected answer")
-        judgements = [verdicts.judgement(item, MARKS) for item in items]
-        return [
-            (form.words(item.get("sentence")), it.verdict == "yes")
-            for item, it in zip(items, judgements, strict=True)
-        ]
+def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[tuple[Judgement[str], ...]]:
+    """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
+    numbered = verdicts.numbered(MARKS, len(sentences))
+    if is_our_prompt:
+        return numbered
+    quotations = Quotations("\n".join(sentences), sentences)
 
     def marked(text: str) -> Object:
         pairs = marked_lines(text, tuple(MARKS), quotations.holds)
-        return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
+        if len(pairs) != len(sentences):
+            raise Unreadable(
+                f"it marks {many(len(pairs), 'line')}, and there are {many(len(sentences), 'sentence')}"
+            )
+        return {
+            "verdicts": [{"id": id_, "verdict": mark} for id_, (_, mark) in enumerate(pairs, 1)]
+        }
 
-    return Form(SCHEMA, read, lines=marked, marks=tuple(MARKS))
+    return replace(numbered, lines=marked, marks=tuple(MARKS))
 
 
 @assertion("context-recall")
@@ -58,8 +54,17 @@ class ContextRecall(ContextGrader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
-        marked = judge.ask(
-            "context-recall", _form(self.value), context=source.text, groundTruth=self.value
+        sentences = units(self.value)
+        judgements = judge.ask(
+            "context-recall",
+            _form(sentences, is_our_prompt=not judge.rubric.steps),
+            context=source.text,
+            groundTruth=self.value,
+            sentences=sentences,
         )
+        marked = [
+            (sentence, judgement.verdict == "yes")
+            for sentence, judgement in zip(sentences, judgements, strict=True)
+        ]
         summary = "{} of {} sentences of the expected answer are in the context"
         return context.share_of(marked, summary, "sentences", "sentence", "attributed")

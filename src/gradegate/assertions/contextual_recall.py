@@ -4,14 +4,11 @@ Score: the share of the expected answer's sentences that a document holds. Sourc
 https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextual_recall/``.
 """
 
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics import conversation as metric
+from gradegate.assertions.metrics.context import units
 from gradegate.assertions.metrics.conversation import Measured, share_of_yes
-
-_FORM = verdicts.listed(least=1)
 
 
 @assertion("contextual-recall")
@@ -20,12 +17,16 @@ class ContextualRecall(metric.Expecting):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = metric.retrieved(transcript)
-        told: dict[str, Any] = {
-            "expected": self.expected(transcript.vars),
-            "documents": [*sources.documents],
-        }
+        expected = self.expected(transcript.vars)
+        sentences = units(expected)
         judgements = judge.ask(
-            "contextual-recall", _FORM, step="verdicts", images=sources.images, **told
+            "contextual-recall",
+            verdicts.numbered(verdicts.YES_NO, len(sentences)),
+            step="verdicts",
+            images=sources.images,
+            expected=expected,
+            sentences=sentences,
+            documents=[*sources.documents],
         )
         summary = "{} of {} sentences of the expected answer are in the documents"
         return share_of_yes(

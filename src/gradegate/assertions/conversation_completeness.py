@@ -1,14 +1,14 @@
 """conversation-completeness: whether a user got from a conversation what he or she wanted.
 
-Score: the share of the user's wishes that were met; 1 for no wishes. Source:
+Score: the share of the user's wishes that were met. Source:
 https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import (
+    CountingMetric,
     Measured,
-    Metric,
     ask_each,
     numbered,
     of_rows,
@@ -21,10 +21,10 @@ _VERDICT = verdicts.single()
 
 
 @assertion("conversation-completeness")
-class ConversationCompleteness(Metric):
+class ConversationCompleteness(CountingMetric):
     """The user got from the conversation what he or she wanted."""
 
-    asks = replace(Metric.asks, steps=("intentions", "verdicts", "reason"))
+    asks = replace(CountingMetric.asks, steps=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         told = shown("conversation", numbered(transcript))
@@ -44,5 +44,6 @@ class ConversationCompleteness(Metric):
             }
             for text in intentions
         ]
-        faults, none = {"no": '"{intention}" was not satisfied'}, (1, "the user wanted nothing")
-        return of_rows(rows, "{} of {} intentions were satisfied", faults, "intentions", none=none)
+        faults, nothing = {"no": '"{intention}" was not satisfied'}, "the user wanted nothing"
+        summary = "{} of {} intentions were satisfied"
+        return of_rows(rows, summary, faults, "intentions", nothing=nothing)

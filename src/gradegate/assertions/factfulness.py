@@ -30,6 +30,7 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.assertions.metrics.conversation import clipped
+from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.field_types import Number, Share
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
@@ -117,7 +118,7 @@ class Factfulness(Grader):
     n_runs: Annotated[int, Field(strict=True, ge=1)] = 3
     idk_penalty_weight: Annotated[Share, Field(strict=True)] = 0.25
     mode: Literal["knowledge", "grounded"] = "knowledge"
-    no_claims: Literal["error", "pass", "fail"] = "error"
+    no_claims: NoClaims = "error"
     temperature: Annotated[Number, Field(strict=True, ge=0)] = (
         1.0  # of the runs: at 0 they would all say the same
     )
@@ -147,18 +148,8 @@ class Factfulness(Grader):
         )
         checkable = [claim for claim in claims if claim.checkable]
         if not checkable:
-            what, passed = (
-                f"nothing in the answer can be checked ({len(claims)} claims)",
-                self.no_claims == "pass",
-            )
-            if self.no_claims == "error":
-                raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
-            return Verdict(
-                float(passed),
-                passed,
-                f"{what}; `no_claims: {self.no_claims}`",
-                _evidence(claims, []),
-            )
+            what = f"nothing in the answer can be checked ({len(claims)} claims)"
+            return verdict_without_units(what, self.no_claims, _evidence(claims, []))
         shown = source if self.mode == "grounded" else None
         first = self._votes(judge, checkable, shown, 0)
         left = [
@@ -190,7 +181,8 @@ class Factfulness(Grader):
         self, judge: Judge, claims: list[Claim], source: str | None, before: int
     ) -> dict[int, _Votes]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
-        read = Form(_VERDICTS, partial(read_verdicts, ids=frozenset(claim.id for claim in claims)))
+        ids = frozenset(claim.id for claim in claims)
+        read = Form(_VERDICTS, partial(verdicts.verdicts_by_id, ids=ids, words=WORDS))
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
@@ -235,25 +227,6 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
             Claim(number, " ".join(text.split()), checkable)
         )  # on one line, so that it cannot pass for several
     return tuple(claims)
-
-
-def read_verdicts(found: Object, ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
-    """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
-    by_id: dict[int, Judgement[str]] = {}
-    for item in form.table(found, "verdicts"):
-        number = form.number(item.get("id")) if isinstance(item, Mapping) else None
-        if number is None or number not in ids:
-            raise Unreadable(
-                f"a verdict has no id, or one that is not one of {', '.join(map(str, sorted(ids)))}"
-            )
-        if int(number) in by_id:
-            raise Unreadable(f"there are two verdicts with the id {int(number)}")
-        by_id[int(number)] = verdicts.judgement(item, WORDS)
-    if len(by_id) < len(ids):
-        raise Unreadable(
-            f"there is no verdict with the id {', '.join(map(str, sorted(ids - set(by_id))))}"
-        )
-    return by_id
 
 
 # --- telling --------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """faithfulness: what an answer claims, held against the documents that were retrieved for it.
 
-Score: the share of claims that no document contradicts (that one supports, with ``penalize_ambiguous_claims``); 1 for no claims.
+Score: the share of claims that no document contradicts (that one supports, with ``penalize_ambiguous_claims``).
 Source: https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS (https://arxiv.org/abs/2309.15217).
 """
 
@@ -9,6 +9,7 @@ from functools import partial
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.metrics.claims import ClaimSource, FaithfulnessMetric, described
 from gradegate.assertions.metrics.conversation import Measured, images_in, retrieved
+from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Image
 
 
@@ -34,6 +35,8 @@ class Faithfulness(FaithfulnessMetric):
             for claim, judgement in held.pairs
             if judgement.verdict in self.bad
         )
+        if not held.pairs:
+            raise NoUnitsError("the answer claims nothing")
         total, truths = len(held.pairs), list(held.truths)
         rows = [
             {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason}
@@ -41,9 +44,7 @@ class Faithfulness(FaithfulnessMetric):
         ]
         return Measured(
             self.share(held),
-            f"{total - len(findings)} of {total} claims hold"
-            if total
-            else "the answer claims nothing",
+            f"{total - len(findings)} of {total} claims hold",
             findings,
             evidence={"claims": rows, "truths": truths},
             steps=(f"truths: {truths}", *(f"claim: {row}" for row in rows)),

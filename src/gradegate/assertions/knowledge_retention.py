@@ -1,6 +1,6 @@
 """knowledge-retention: whether an assistant remembers what the user has told it.
 
-Score: the share of the assistant's messages that forget nothing, among those with anything to remember; 1 for none. Source:
+Score: the share of the assistant's messages that forget nothing, among those with anything to remember. Source:
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
@@ -9,8 +9,8 @@ from typing import Any
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import (
+    CountingMetric,
     Measured,
-    Metric,
     ask_each,
     numbered,
     of_rows,
@@ -26,10 +26,12 @@ _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and
 
 
 @assertion("knowledge-retention")
-class KnowledgeRetention(Metric):
+class KnowledgeRetention(CountingMetric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    asks = replace(Metric.asks, steps=("facts", "verdicts", "reason"), each=("facts", "verdicts"))
+    asks = replace(
+        CountingMetric.asks, steps=("facts", "verdicts", "reason"), each=("facts", "verdicts")
+    )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)
@@ -61,11 +63,10 @@ class KnowledgeRetention(Metric):
             {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason}
             for number, judgement in pairs
         ]
-        faults, none = (
-            {"yes": "turn {turn} forgets what the user said"},
-            (1, "the user said nothing that could be forgotten"),
-        )
-        measured = of_rows(rows, "{} of {} answers forget nothing", faults, key="forgot", none=none)
+        faults = {"yes": "turn {turn} forgets what the user said"}
+        nothing = "the user said nothing that could be forgotten"
+        summary = "{} of {} answers forget nothing"
+        measured = of_rows(rows, summary, faults, key="forgot", nothing=nothing)
         facts = {str(number): list(facts) for number, facts in told.items()}
         return replace(
             measured,

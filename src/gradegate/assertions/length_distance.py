@@ -95,6 +95,8 @@ def _distance(first: str, second: str, most: int) -> int:
 class FinishReason(Grader):
     """The answer ended for this reason: stop, length, tool_calls."""
 
+    reads_answer = False
+
     value: str
     """The reason: stop, length, tool_calls or content_filter."""
 

@@ -58,6 +58,8 @@ class Method:
 class MaxScore(Grader):
     """The output with the best scores in the test's other assertions passes, the others fail."""
 
+    reads_answer = False
+
     compares = "scores"
 
     value: Method = Method()

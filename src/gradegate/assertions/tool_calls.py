@@ -39,6 +39,8 @@ MOST = 20  # faults and names of tools that a reason says
 class IsValidToolCall(Grader):
     """The answer calls tools that the target was given, with arguments that conform to their JSON Schemas."""
 
+    reads_answer = False
+
     asks = Asks(tools=True)
 
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
@@ -104,6 +106,8 @@ _Names = Annotated[
 class ToolCallF1(Grader):
     """The tools that the answer calls are the expected ones: the F1 of their names, whatever the order."""
 
+    reads_answer = False
+
     scoring = Scoring(1.0)
 
     value: _Names
@@ -162,6 +166,8 @@ def _named_in(value: JsonObject) -> Iterator[str]:
 @assertion("tool-correctness")
 class ToolCorrectness(Grader):
     """The answer called the expected tools: the share of them that it called."""
+
+    reads_answer = False
 
     scoring = Scoring(0.5)
     written = Written(lifted=True)

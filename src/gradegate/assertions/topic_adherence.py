@@ -17,14 +17,15 @@ from pydantic import BeforeValidator, Field
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import (
+    CountingMetric,
     Measured,
-    Metric,
     ask_each,
     exchanges_of,
     of_rows,
     shown,
     texts_of,
 )
+from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange
 from gradegate.core.field_types import listed, stripped
 from gradegate.structs import replace
@@ -49,11 +50,13 @@ _Topics = Annotated[
 
 
 @assertion("topic-adherence")
-class TopicAdherence(Metric):
+class TopicAdherence(CountingMetric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
     asks = replace(
-        Metric.asks, steps=("questions", "verdicts", "reason"), each=("questions", "verdicts")
+        CountingMetric.asks,
+        steps=("questions", "verdicts", "reason"),
+        each=("questions", "verdicts"),
     )
 
     value: _Topics = Field(default_factory=list)
@@ -99,6 +102,9 @@ class TopicAdherence(Metric):
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
         good, among = (sum(counts[word] for word in words) for words in _MODES[self.mode])
         if not among:
-            never = f"got what {self.mode} is a share of" if rows else "asked a question"
-            raise NoVerdict(f"the user never {never}, so no share can be measured")
+            if not rows:
+                raise NoUnitsError("the user never asked a question")
+            raise NoVerdict(
+                f"the user never got what {self.mode} is a share of, so no share can be measured"
+            )
         return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, among))

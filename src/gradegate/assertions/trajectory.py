@@ -103,6 +103,8 @@ def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
 class ToolUsed(Grader):
     """The answer called each of these tools, or one tool so many times."""
 
+    reads_answer = False
+
     value: _Used
     """Tools that must be called: a name, a list, or one with a count as `{name: TOOL, min: N, max: N}`."""
 
@@ -144,6 +146,8 @@ class _Sequence(BaseModel):
 @assertion("trajectory:tool-sequence")
 class ToolSequence(Grader):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
+
+    reads_answer = False
 
     value: Annotated[
         _Sequence,
@@ -246,6 +250,8 @@ def _holds(actual: Any, expected: Any) -> bool:
 class ToolArgsMatch(Grader):
     """The answer called a tool with these arguments."""
 
+    reads_answer = False
+
     value: _Arguments
     """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
 
@@ -273,6 +279,8 @@ class _Steps(Bounds):
 @assertion("trajectory:step-count")
 class StepCount(Grader):
     """The answer took so many steps: calls of tools, or of commands."""
+
+    reads_answer = False
 
     value: _Steps
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""

@@ -26,6 +26,7 @@ from gradegate.assertions.metrics.conversation import (
     images_in,
     texts_of,
 )
+from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Numbered, Turn, Window, flat, unanswered, windows
 from gradegate.core.numbers import mean
 from gradegate.structs import replace
@@ -123,6 +124,8 @@ class TurnFaithfulness(FaithfulnessMetric):
     def _measured(
         self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]
     ) -> Measured:
+        if not any(held.pairs for held in judged):
+            raise NoUnitsError("the assistant claims nothing")
         scores, failures = list(map(self.share, judged)), _failures(cases, judged)
         bad = [failure for failure in failures if failure.judgement.verdict in self.bad]
         whole, of = (
@@ -157,9 +160,7 @@ class TurnFaithfulness(FaithfulnessMetric):
         }
         return Measured(
             mean(scores),
-            f"{whole} of {len(scores)} {of} hold in full"
-            if any(held.pairs for held in judged)
-            else "the assistant claims nothing",
+            f"{whole} of {len(scores)} {of} hold in full",
             tuple(
                 f"turn {failure.turn}: {described(failure.claim, failure.judgement)}"
                 for failure in bad

@@ -107,6 +107,8 @@ def grade_of(bound: Bound, transcript: Transcript, grader_retries: int, ask: int
         return error(
             bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
         )
+    if bound.grader.reads_answer and transcript.has_empty_answer:
+        return error(bound, "the answer is empty", NO_USAGE)
     account = Account()
 
     def grade() -> Grade:

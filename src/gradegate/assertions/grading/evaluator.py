@@ -123,6 +123,8 @@ class Grader:
     scoring: ClassVar[Scoring] = Scoring()
     asks: ClassVar[Asks] = Asks()
     written: ClassVar[Written] = Written()
+    # Whether it looks at what an answer says, so that an empty one has no verdict.
+    reads_answer: ClassVar[bool] = True
     # Grades all answers to one case together, through ``compare``: their outputs, or the scores that they have so far.
     compares: ClassVar[Literal["", "outputs", "scores"]] = ""
 

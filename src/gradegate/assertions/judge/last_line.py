@@ -225,8 +225,8 @@ def marked_lines(
 
 
 def quoted_lines(text: str) -> list[str]:
-    """Every line without list marks; whoever asks holds them against the context. Raises Unreadable."""
-    lines = [prose.unmarked(line)[0] for line in _filled(text)]
+    """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
+    lines = [prose.unmarked(line.lstrip("> "))[0] for line in _filled(text)]
     if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
         raise Unreadable("a line of it is a question")
     return lines

@@ -1,6 +1,6 @@
 """The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -64,6 +64,34 @@ def listed(
     return Form(list_of("verdicts", _schema(words)), read)
 
 
+def numbered(words: Mapping[str, str], count: int) -> Form[tuple[Judgement[str], ...]]:
+    """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
+
+    def read(found: Object) -> tuple[Judgement[str], ...]:
+        by_id = verdicts_by_id(found, range(1, count + 1), words)
+        return tuple(by_id[number] for number in range(1, count + 1))
+
+    return Form(list_of("verdicts", shape(id={"type": "integer"}, **_properties(words))), read)
+
+
+def verdicts_by_id(
+    found: Object, ids: Collection[int], words: Mapping[str, str]
+) -> Mapping[int, Judgement[str]]:
+    """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
+    by_id: dict[int, Judgement[str]] = {}
+    for item in form.table(found, "verdicts"):
+        number = form.number(item.get("id")) if isinstance(item, Mapping) else None
+        if number is None or number not in ids:
+            listed = ", ".join(map(str, sorted(ids)))
+            raise Unreadable(f"a verdict has no id, or one that is not one of {listed}")
+        if int(number) in by_id:
+            raise Unreadable(f"there are two verdicts with the id {int(number)}")
+        by_id[int(number)] = judgement(item, words)
+    if lacking := sorted(set(ids) - by_id.keys()):
+        raise Unreadable(f"there is no verdict with the id {', '.join(map(str, lacking))}")
+    return by_id
+
+
 def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
     known = {form.word(choice): choice for choice in choices}
@@ -90,12 +118,12 @@ def texts(key: str) -> Form[tuple[str, ...]]:
     return Form(list_of(key, TEXT), partial(form.texts, key=key))
 
 
-def items(key: str) -> Form[tuple[str, ...]]:
-    """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least one. They are no verdicts."""
+def items(key: str, least: int = 1) -> Form[tuple[str, ...]]:
+    """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least so many. They are no verdicts."""
 
     def read(found: Object) -> tuple[str, ...]:
         listed = form.texts(found, key)
-        if not listed:
+        if len(listed) < least:
             raise Unreadable(f"it holds no {key}")
         return listed
 
@@ -128,7 +156,11 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
 
 
 def _schema(words: Mapping[str, str]) -> dict[str, Any]:
-    return shape(reason=TEXT, verdict={**TEXT, "enum": _asked_for(words)})
+    return shape(**_properties(words))
+
+
+def _properties(words: Mapping[str, str]) -> dict[str, Any]:
+    return {"reason": TEXT, "verdict": {**TEXT, "enum": _asked_for(words)}}
 
 
 def _asked_for(words: Mapping[str, str]) -> list[str]:

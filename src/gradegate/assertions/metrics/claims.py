@@ -11,7 +11,7 @@ from pydantic import Field
 from gradegate.assertions.grading.evaluator import Judge, options
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.assertions.metrics.conversation import Metric, clipped, split
+from gradegate.assertions.metrics.conversation import CountingMetric, clipped, split
 from gradegate.core.field_types import Whole
 from gradegate.structs import replace
 
@@ -35,10 +35,10 @@ class HeldClaims(NamedTuple):
 
 
 @options
-class FaithfulnessMetric(Metric):
+class FaithfulnessMetric(CountingMetric):
     """Base of the metrics that hold claims against documents. Each of its questions raises NoVerdict."""
 
-    asks = replace(Metric.asks, steps=("truths", "claims", "verdicts", "reason"))
+    asks = replace(CountingMetric.asks, steps=("truths", "claims", "verdicts", "reason"))
 
     truths_extraction_limit: Annotated[Whole, Field(ge=1)] | None = None
     penalize_ambiguous_claims: bool = False

@@ -25,6 +25,7 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
+from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
 from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
@@ -38,7 +39,6 @@ DOCUMENTS = (
     "retrieval_context",
     "context",
 )  # the variables of a test that hold documents, for `texts_of`
-NONE = (0, "")  # the score where there are no parts, and what is said of it in place of the summary
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
@@ -81,6 +81,11 @@ class Metric(Grader):
             "reason" in self.asks.steps and self.include_reason != "llm"
         )
 
+    @property
+    def no_units(self) -> NoClaims:
+        """What a conversation with nothing to count comes to."""
+        return "error"
+
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The metric's own work. Raises NoVerdict and ProviderError."""
         raise NotImplementedError
@@ -94,7 +99,10 @@ class Metric(Grader):
             for text in (turn.content, *split(turn.retrieval_context)[0])
         ]
         judge = replace(judge, graded="\n".join(texts))
-        measured = self.measure(seen, judge)
+        try:
+            measured = self.measure(seen, judge)
+        except NoUnitsError as e:
+            return verdict_without_units(str(e), self.no_units)
         perfect = measured.score == 1
         score = measured.score if perfect or not self.strict_mode else Fraction(0)
         evidence = {
@@ -137,6 +145,18 @@ def _read_reason(item: Mapping[str, Any]) -> str:
 
 
 _REASON = Form(shape(reason={"type": "string"}), _read_reason)
+
+
+@options
+class CountingMetric(Metric):
+    """Base of the metrics whose grader finds the units that are counted, and may find none."""
+
+    no_claims: NoClaims = "error"
+
+    @property
+    def no_units(self) -> NoClaims:
+        """The option."""
+        return self.no_claims
 
 
 # --- what a metric sees ---------------------------------------------------------------------------------------
@@ -261,14 +281,16 @@ def of_rows(
     name: str = "verdicts",
     *,
     key: str = "verdict",
-    none: tuple[int, str] = NONE,
+    nothing: str = "there is nothing to judge",
     score: Fraction | None = None,
 ) -> Measured:
     """The share of the rows whose verdict, under ``key``, is no fault, or another ``score``; the rows are evidence under ``name``.
 
     ``summary`` has a ``{}`` for the number of these and one for all; ``faults`` has what is said of a row by its verdict, with the
-    row's own keys in braces.
+    row's own keys in braces. Raises NoUnitsError, with ``nothing``, where there are no rows.
     """
+    if not rows:
+        raise NoUnitsError(nothing)
     wrong = [row for row in rows if row[key] in faults]
     held, total = len(rows) - len(wrong), len(rows)
     shown = [
@@ -276,8 +298,8 @@ def of_rows(
         for row in wrong
     ]
     return Measured(
-        score if score is not None else Fraction(held, total) if total else Fraction(none[0]),
-        summary.format(held, total) if total or not none[1] else none[1],
+        Fraction(held, total) if score is None else score,
+        summary.format(held, total),
         tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
         evidence={name: list(rows)},
         steps=tuple(map(str, rows)),
@@ -290,11 +312,10 @@ def share_of_yes(
     part: str,
     summary: str,
     fault: str,
-    none: tuple[int, str] = NONE,
 ) -> Measured:
     """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
     rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
-    return of_rows(rows, summary, {"no": fault}, none=none)
+    return of_rows(rows, summary, {"no": fault})
 
 
 # --- what was retrieved ---------------------------------------------------------------------------------------
