@@ -53,7 +53,7 @@ def _read(item: Mapping[str, Any], *, is_our_prompt: bool) -> Question:
     return Question(question.strip(), evades)
 
 
-OURS = Form(SCHEMA, partial(_read, is_our_prompt=True), object_only=True)
+OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),

@@ -53,7 +53,7 @@ class LlmRubric(Grader):
         read = partial(self.read, is_our_prompt=not judge.rubric.steps)
         return judge.ask(
             "llm-rubric",
-            Form(SCHEMA, read, object_only=True),
+            Form(SCHEMA, read),
             output=transcript.output,
             rubric=rubric,
         )

@@ -24,7 +24,7 @@ class Form(Struct, Generic[T], frozen=True):
 
     ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each
     with one of ``marks``. ``texts`` is the key of a list of texts, which is no verdict: a JSON list is read, and the text under judgement
-    does not matter. ``object_only``: a prompt of the user's asks for the object, too, so that the schema can go with it.
+    does not matter.
     """
 
     schema: Object
@@ -33,7 +33,6 @@ class Form(Struct, Generic[T], frozen=True):
     lines: Callable[[str], Object] | None = None
     texts: str = ""
     marks: tuple[str, ...] = ()
-    object_only: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:

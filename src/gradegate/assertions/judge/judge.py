@@ -101,7 +101,8 @@ class Judge(Struct, frozen=True):
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
         own_prompt = step in self.rubric.steps
         enforced = self.models["text"].structured == "enforced"
-        schema = None if own_prompt and not (form.object_only and enforced) else form.schema
+        # A prompt of the user's may ask for another form; where the endpoint enforces the schema, the schema decides.
+        schema = None if own_prompt and not enforced else form.schema
         replies: list[Reply] = []
         off_schema = True  # all of them
         while True:
@@ -127,7 +128,7 @@ class Judge(Struct, frozen=True):
                     Message("assistant", reply.text or "(empty)"),
                     Message("user", again),
                 )
-                schema = form.schema  # under a prompt of the user's, too
+                schema = form.schema
             else:
                 self.account.add(Usage(readings=Readings(**{reading.way: 1})))
                 asked.keep()
