@@ -41,7 +41,7 @@ class ConversationalGEval(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         told = shown("conversation", numbered(transcript))
-        steps = tuple(self.evaluation_steps) or judge.ask(
+        steps = tuple(self.evaluation_steps) or judge.ask_once(
             "conversational-g-eval-steps",
             verdicts.items("steps"),
             step="steps",

@@ -5,6 +5,7 @@ Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -36,12 +37,30 @@ class GEval(Grader):
     scoring = Scoring(0.7)
     asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
 
-    value: Criterion | Annotated[list[Criterion], Field(min_length=1)]
+    value: Criterion | Annotated[list[Criterion], Field(min_length=1)] | None = None
     """The criteria in plain words; of a list, the mean counts."""
+    evaluation_steps: list[Criterion] = Field(default_factory=list)
+    """The steps by which the answer is scored; without them, a model works them out from the criteria, once in a run."""
     language: str = ""
 
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """Criteria or steps; steps belong to one criterion."""
+        if not self._criteria and not self.evaluation_steps:
+            return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+        if len(self._criteria) > 1 and self.evaluation_steps:
+            return "there are several criteria, and `evaluation_steps` can be for one only"
+        return ""
+
+    def questions(self, exchanges: int) -> int:
+        """One score for each criterion; the steps are asked for once in a run."""
+        return max(1, len(self._criteria))
+
+    @property
+    def _criteria(self) -> list[str]:
+        return [self.value] if isinstance(self.value, str) else self.value or []
+
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        criteria = [self.value] if isinstance(self.value, str) else self.value
+        criteria = self._criteria or [""]
 
         def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
             criterion, place = (
@@ -55,7 +74,7 @@ class GEval(Grader):
                 "output": transcript.output,
             }
             try:
-                steps = judge.ask(
+                steps = tuple(self.evaluation_steps) or judge.ask_once(
                     "g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")

@@ -4,7 +4,9 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
@@ -19,7 +21,7 @@ from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.http.client import gather
 from gradegate.providers.api.provider import Provider
-from gradegate.providers.cache.call import Question, apart
+from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import replace
 from gradegate.templating.template import TemplateError, printed
@@ -63,6 +65,32 @@ class Account:
             self._models |= {model} if model else set()
 
 
+class _SharedAnswers:
+    """What the models of a run were asked once, for all cases."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: WeakKeyDictionary[Provider, dict[str, Future[Any]]] = WeakKeyDictionary()
+
+    def answer(self, model: Provider, key: str, ask: Callable[[], T]) -> T:
+        """The answer to a question, which the first thread that needs it asks. What fails is asked again by the next."""
+        with self._lock:
+            answers = self._answers.setdefault(model, {})
+            is_first = key not in answers
+            future = answers.setdefault(key, Future())
+        if is_first:
+            try:
+                future.set_result(ask())
+            except BaseException as e:
+                with self._lock:
+                    del answers[key]
+                future.set_exception(e)
+        return future.result()  # type: ignore[no-any-return]
+
+
+_SHARED = _SharedAnswers()
+
+
 class Judge(Struct, frozen=True):
     """The grading models of one assertion, with its prompts and the test's variables.
 
@@ -95,7 +123,7 @@ class Judge(Struct, frozen=True):
         ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
         the built-in ones and win over the test's. Raises NoVerdict after ``grader_retries`` more tries, and ProviderError.
         """
-        messages = self._messages(prompt, step, variables)
+        messages = self.messages(prompt, step, variables)
         if images:
             last = messages[-1]
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
@@ -133,6 +161,20 @@ class Judge(Struct, frozen=True):
                 self.account.add(Usage(readings=Readings(**{reading.way: 1})))
                 asked.keep()
                 return reading.value
+
+    def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
+        """As ``ask``, for a question that is about no answer: a run asks each model once, and all cases share the reply."""
+        judge = replace(self, ask_number=0)
+        messages = judge.messages(prompt, step, variables)
+        key = hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).hexdigest()
+        here = occasion()
+        place = Occasion(here.replies, here.role, ("once", key)) if here else None
+
+        def ask() -> T:
+            with at(place):
+                return judge.ask(prompt, form, step=step, **variables)
+
+        return _SHARED.answer(self.models["text"], key, ask)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
@@ -194,9 +236,8 @@ class Judge(Struct, frozen=True):
             reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
         )
 
-    def _messages(
-        self, prompt: str, step: str, variables: Mapping[str, Any]
-    ) -> tuple[Message, ...]:
+    def messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
