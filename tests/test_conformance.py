@@ -7,6 +7,7 @@ import json
 import random
 import re
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,12 @@ from gradegate.providers.api.provider import PROVIDERS, Provider
 
 FILES = ("model_graded", "natural", "never", "hostile")
 VECTORS = {name: json.loads((Path(__file__).parent / "conformance" / f"{name}.json").read_text()) for name in FILES}
-REPLIES = {vector["id"]: vector["replies"] for vectors in VECTORS.values() for vector in vectors}
+REPLIES = {
+    name: replies
+    for vectors in VECTORS.values()
+    for vector in vectors
+    for name, replies in {vector["id"]: vector["replies"], **vector.get("also", {})}.items()
+}
 KEY = re.compile(r"KEY#([A-Za-z0-9_.:-]+)#")
 STRICT = {
     "llm-rubric": {"reason": str, "pass": bool, "score": (int, float)},
@@ -58,24 +64,38 @@ def scripted(monkeypatch):
 @pytest.mark.parametrize("name", FILES)
 def test_every_vector_agrees(gate, name, mode):
     vectors = [vector for vector in VECTORS[name] if mode in vector.get("modes", [mode])]
+    runs = defaultdict(list)
+    for vector in vectors:
+        runs[len(vector.get("outputs", ())), vector.get("reask", 0)].append(vector)
+
+    cases = defaultdict(list)
+    for (outputs, retries), some in runs.items():
+        prompts = [f"{{{{output_{number}}}}}" for number in range(outputs)] or ["{{output_text}}"]
+        config = {"prompts": prompts, "providers": ["echo"], "tests": [case_of(vector, mode) for vector in some]}
+        for case in gate(config, "--grader-retries", str(retries)).cases:
+            cases[case["description"]].append(case["grades"][0])
+
+    wrong = [(v["id"], v["replies"], v["expect"], cases[v["id"]]) for v in vectors if not agrees(v, cases[v["id"]], mode)]
+    assert (len(cases), wrong) == (len(vectors), [])
+
+
+def case_of(vector, mode):
+    outputs = {f"output_{number}": text for number, text in enumerate(vector.get("outputs", ()))}
     models = dict.fromkeys(("text", "embedding"), f"scripted-judge:{mode}")
-    tests = [
-        {
-            "description": vector["id"],
-            "vars": vector["vars"],
-            "assert": [vector["assertion"]],
-            "options": {**vector["options"], "provider": models},
-        }
-        for vector in vectors
-    ]
-    ran = gate({"prompts": ["{{output_text}}"], "providers": ["echo"], "tests": tests})
-    grades = {case["description"]: case["grades"][0] for case in ran.cases}
-    wrong = [(v["id"], v["replies"], v["expect"], grades[v["id"]]) for v in vectors if not agrees(v, grades, mode)]
-    assert (len(grades), wrong) == (len(vectors), [])
+    return {
+        "description": vector["id"],
+        "vars": {**vector["vars"], **outputs},
+        "assert": [vector["assertion"]],
+        "options": {**vector["options"], "provider": models},
+        **vector.get("test", {}),
+    }
 
 
 def agrees(vector, grades, mode):
-    expected, grade = vector["expect"], grades[vector["id"]]
+    """Whether the grades of a vector's answers are the expected ones; all vectors but those of select-best have one answer."""
+    expected, grade = vector["expect"], grades[0]
+    if "outcomes" in expected:
+        return [grade["outcome"] for grade in grades] == expected["outcomes"]
     if expected["outcome"] == "not pass":
         return grade["outcome"] in ("fail", "error")
     if grade["outcome"] == "error" and (expected.get("or") == "error" or (mode == "enforced" and not strict(vector))):
@@ -86,10 +106,12 @@ def agrees(vector, grades, mode):
 
 def strict(vector):
     """Whether the first reply is the object that an enforced schema gives."""
+    if "strict" in vector:
+        return vector["strict"]
     keys = STRICT.get(vector["kind"].removeprefix("not-"))
     try:
         pairs = json.loads(vector["replies"][0], object_pairs_hook=list)
-    except ValueError:
+    except (IndexError, ValueError):
         return False
     if keys is None or not isinstance(pairs, list) or any(not isinstance(pair, tuple) for pair in pairs):
         return False
