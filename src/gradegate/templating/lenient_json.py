@@ -17,7 +17,8 @@ _QUOTES = {"\\'": "'", '"': '\\"'}  # of a text in single quotes, as JSON has th
 _BARE_KEY = re.compile(r"[^\W\d]\w*")
 _COLON = re.compile(r"\s*+:")
 # A text without quotes, which begins with a letter, as the last value of the whole object, up to its closing brace.
-_BARE_TEXT = re.compile(r"([^\W\d_][^{}\[\]\"':]*[^{}\[\]\"':\s,])\s*,?\s*\}\s*\Z")
+_BARE_TEXT = re.compile(r"([^\W\d_][^{}\[\]\"':]++)\}\s*+\Z")
+_NO_NUMBERS = ("NaN", "Infinity")
 _BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
@@ -100,8 +101,11 @@ def _bare_text(text: str, position: int) -> str:
     found = _BARE_TEXT.match(text, position)
     if found is None:
         return ""
+    bare = found[1].rstrip().removesuffix(",").rstrip()
+    if bare.endswith(",") or bare in _NO_NUMBERS:
+        return ""
     try:
-        _DECODER.decode(_CONSTANTS.get(found[1], found[1]))
+        _DECODER.decode(_CONSTANTS.get(bare, bare))
     except ValueError:
-        return found[1]
+        return bare
     return ""
