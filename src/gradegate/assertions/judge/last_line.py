@@ -62,7 +62,9 @@ class LastLine(Struct, frozen=True):
                 "there is a tag, a fence, a brace or strike-through before its last line"
             )
         if before.strip():  # it ends, does not go on, and says no other value
-            parts = [part for line in lines for part in self._parts(line)]
+            parts = [
+                part for line in lines if self._said(line) is None for part in self._parts(line)
+            ]
             ended = (
                 not lines[-1].strip()
                 or prose.ends(before)
@@ -73,7 +75,7 @@ class LastLine(Struct, frozen=True):
                     "the text before its last line does not end; end it with a full stop and a blank line"
                 )
             whole = iter(value if self.among else ())
-            if any(not self.among and self._contradicts(line, value) for line in lines) or not all(
+            if any(self._contradicts(line, value) for line in lines) or not all(
                 part in whole for part in parts
             ):
                 raise Unreadable("another line of it says another value")
@@ -108,7 +110,7 @@ class LastLine(Struct, frozen=True):
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line ends in another value, as people see it, or is a label with a single word that is no value."""
         shown = prose.seen(line)
-        found = self._value_at_end(shown)
+        found = self._said(shown) if self.among else self._value_at_end(shown)
         if found is not None:
             return bool(self._meant(found) != self._meant(value))
         if len(shown) > _LONGEST:
