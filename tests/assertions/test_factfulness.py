@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.factfulness import Factfulness, Standing, VotedClaim, read_claims, read_verdicts, score, standing
+from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, read_claims, score, standing
 from gradegate.assertions.grading.bound import Bound
 from gradegate.assertions.grading.conclusion import conclude
-from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
 from gradegate.core.numbers import cut, exact
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import Unreadable
@@ -204,7 +204,7 @@ def test_claims_that_cannot_be_read_are_no_verdict(claims):
 
 def test_words_and_booleans_are_read_alike():
     written = [{"id": "1", "verdict": True}, {"id": 2, "verdict": "FALSE."}, {"id": 3.0, "verdict": "idk"}]
-    found = read_verdicts({"verdicts": written}, frozenset({1, 2, 3}))
+    found = verdicts_by_id({"verdicts": written}, {1, 2, 3}, WORDS)
     assert [found[n].verdict for n in (1, 2, 3)] == ["true", "false", "idk"]
 
 
@@ -213,7 +213,7 @@ def test_words_and_booleans_are_read_alike():
 )
 def test_what_is_read_is_complete_and_as_written(items):
     try:
-        found = read_verdicts({"verdicts": items}, frozenset({1, 2, 3}))
+        found = verdicts_by_id({"verdicts": items}, {1, 2, 3}, WORDS)
     except Unreadable:
         return
     assert {n: vote.verdict for n, vote in found.items()} == {item["id"]: item["verdict"] for item in items}

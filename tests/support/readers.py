@@ -11,12 +11,12 @@ from gradegate.errors import Unreadable
 from gradegate.providers.api.provider import Provider
 
 FORMS = {
-    "pass": Form(SCHEMA, LlmRubric(value="x").read, object_only=True),
+    "pass": Form(SCHEMA, LlmRubric(value="x").read),
     "letter": factuality.FORM,
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,
     "in order": context_faithfulness._form(2),
-    "marked": context_recall._form("The sky is blue. Grass is red. It snows."),
+    "marked": context_recall._form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
 }
 
 

@@ -37,6 +37,11 @@ PEELED = (
     ("letter", "<answer>(C)</answer>", "last_line"),
     ("pass", f"<|channel|>analysis<|message|>hm<|end|><|start|>user<|channel|>final<|message|>{OBJECT}<|return|>", NO),
     ("pass", f"<|channel|>final <|constrain|>json<|message|>{OBJECT}<|return|>", "alone"),
+    *(("pass", f"{OBJECT}\n{token}\n", "alone") for token in ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")),
+    ("yes", "Y</s>", "last_line"),
+    ("pass", f"{OBJECT}</s></s>", NO),
+    ("pass", f"</s>{OBJECT}", NO),
+    ("pass", f"{OBJECT}<|endofturn|>", NO),
 )  # fmt: skip
 ALONE = (
     ("pass", "{'reason': 'it\\'s \"fine\"', pass: True, 'score': 1,}", "alone"),
@@ -48,10 +53,21 @@ ALONE = (
     ("pass", '{"pass": tr ue}', NO),
     ("pass", '{"pass": true, "score": 1 0}', NO),
     ("pass", '{"pass": true, "score": NaN}', NO),
-    ("pass", '{"pass": yes}', NO),
+    ("pass", "{pass: true, score: 2, reason: two points}", "alone"),
+    ("pass", '{"pass": yes}', "alone"),
+    ("pass", '{"pass": yes and no}', NO),
+    ("pass", "{reason: two points, pass: true}", NO),
+    ("pass", "{pass: true, reason: two: points}", NO),
+    ("pass", "{pass: true, reason: it's two}", NO),
+    ("pass", "{pass: true, reason: two [of] two}", NO),
+    ("pass", "{pass: true, reason: two,,}", NO),
     ("pass", '{"pass": true} // so', NO),
     ("pass", '{"pass": true', NO),
-    ("pass", f"[{OBJECT}]", NO),
+    ("pass", f"[{OBJECT}]", "alone"),
+    ("pass", f"[{OBJECT}, {OBJECT}]", NO),
+    ("pass", f"[[{OBJECT}]]", NO),
+    ("pass", f'["a", {OBJECT}]', NO),
+    ("pass", f"Fine.\n\n[{OBJECT}]", NO),
     ("pass", f"{OBJECT}\n{OBJECT}", NO),
     ("pass", f'{{"result": {OBJECT}}}', NO),
     ("pass", f"{OBJECT}.", NO),
@@ -94,18 +110,25 @@ APART = (
 LAST_LINE = (
     *(("letter", text, "last_line") for text in ("C", "(c)", "C.", "**C**", "D)", "[C]", "Answer: C", "**Answer:** (C)", "**Category: (B)**", "The answer is (C).", "My final verdict = B", "It is so.\nC", "Long text\n\nC", "Both agree.\n\n---\n\nC", "It wrote “It is so.”\n\n**“C”**", "The answer is: (C)", "C\nC")),
     *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.", "Who?\n\nC", "It wrote: ...\n\nC", "It wrote:\n\n[...]\n\nC", "So ->\n\nC", "It ends with “It is so.\n\nC”", "It wrote `It is so.\n\nAnswer: C`.", "(It is so.\n\nC)", "It wrote this.\n\n    C",
-        "**Final answer: D**!\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC")),
+        "**Final answer: D**!\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC",
+        "(D)\n\nThey differ.\n\nAnswer: C", "So it is D.\n\nC", "So D!\n\nC", "Not\u200b (D)...\n\nC", "It may be Ｄ.\n\nC")),
+    *(("letter", text, "last_line") for text in ("D is out.\n\nC", "It is not D, I think.\n\nC", "So it is C.\n\nC", "It is vitamin D3.\n\nC")),
     *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES", "Verdict: yes\n\nY")),
-    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "**Answer: No**!\n\nY", "No!\n\nY", "N\n\nyes")),
+    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "**Answer: No**!\n\nY", "No!\n\nY", "N\n\nyes", "Concise: yes.\nCorrect: no.\n\nY", "Is it? n.\n\nYes", "So, no 😀.\n\nY")),
+    *(("yes", text, "last_line") for text in ("It says no more.\n\nY", "It is in the casino.\n\nY", "So: y.\n\nYes")),
     *(("score", text, "last_line") for text in ("Score: 9", "9/10", "**8.5/10**", "My overall rating is 7", "Grade = 10/10", "score: 0")),
-    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8", "2/10!\n\nScore: 9")),
+    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8", "2/10!\n\nScore: 9", "It gets 2 of 10.\n\nScore: 9", "Coherence: 10/10.\n\nScore: 9", "So it is 8.5.\n\nScore: 9")),
+    *(("score", text, "last_line") for text in ("So it is 9/10.\n\nScore: 9", "It was made in 1999.\n\nScore: 9", "It has 9 points, of 10 possible.\n\nScore: 9")),
     *(("in order", text, "last_line") for text in ("Final verdict for each statement in order: Yes. No.", "1. Yes\n2. No")),
     *(("in order", text, NO) for text in ("Yes. No.", "Final verdict for each statement in order: Yes.", "Verdict: Yes\nVerdict: No", "**Verdict:** No\n\nFinal verdict for each statement in order: Yes. Yes.")),
 )  # fmt: skip
 LINES = (
-    ("marked", "1. The sky is blue. [Attributed]\n- Grass is red **[Not Attributed]**", "lines"),
-    ("marked", "It rains. [ATTRIBUTED]\n\n“It snows” [not attributed]", "lines"),
-    *(("marked", text, NO) for text in ("x [Attributed]", "1. [Attributed]", "1. x: [Attributed]", "x. [Attributed] so", "Result:\nx. [Attributed]", "x. [Not  Attributed] [Attributed]", "x. [Attributed?]", "x. attributed", "It rains. [Not] [Attributed]", "- It rains. Not [Attributed]", "- not [Attributed]", "“not” [Attributed]", "(Not) [Attributed]")),
+    ("marked", "1. The sky is blue. [Attributed]\n- Grass is red **[Not Attributed]**\n“It snows” [not attributed]", "lines"),
+    ("marked", "It rains. [ATTRIBUTED]\n\nIt pours. [not attributed]\nIt snows. [Attributed]", "lines"),
+    ("marked", "It rains. [Attributed]\nIt pours. [Attributed]", "unreadable: it marks 2 lines, and there are 3 sentences"),
+    ("marked", "a. [Attributed]\nb. [Attributed]\nc. [Attributed]\nd. [Attributed]", "unreadable: it marks 4 lines, and there are 3"),
+    *(("marked", f"It rains. [Attributed]\nIt pours. [Attributed]\n{text}", NO) for text in ("x [Attributed]", "1. [Attributed]", "1. x: [Attributed]", "x. [Attributed] so", "x. [Not  Attributed] [Attributed]", "x. [Attributed?]", "x. attributed", "It rains. [Not] [Attributed]", "- It rains. Not [Attributed]", "- not [Attributed]", "“not” [Attributed]", "(Not) [Attributed]")),
+    ("marked", "Result:\nx. [Attributed]\ny. [Attributed]\nz. [Attributed]", NO),
 )  # fmt: skip
 
 
@@ -172,7 +195,7 @@ def test_where_a_text_under_judgement_talks_like_the_judge_only_the_verdict_alon
         assert way("pass", f"Fine.\n\n{OBJECT}", "harmless", judged).startswith("unreadable: the text under judgement")
         assert way("pass", f"Fine.\n\n{OBJECT}", prompt=(judged,)).startswith(NO)
     rows = {"letter": "My answer: (C)", "yes": "Verdict is Yes", "score": "I get 9/10 for it", "marked": "verdict: x"}
-    replies = {"letter": "Same.\n\n(C)", "yes": "Fine.\n\nY", "score": "Fine.\n\nScore: 8", "marked": "x. [Attributed]"}
+    replies = {"letter": "Same.\n\n(C)", "yes": "Fine.\n\nY", "score": "Fine.\n\nScore: 8", "marked": "\n".join(["x. [Attributed]"] * 3)}
     for form, judged in rows.items():
         assert way(form, replies[form], judged).startswith("unreadable: the text under judgement")
         assert not way(form, replies[form], *BARE).startswith(NO)

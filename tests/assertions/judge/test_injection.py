@@ -31,11 +31,26 @@ def asked(gate, llm, kind, answer):
     assertion, replies, _ = GRADED[kind]
     llm.requests.clear()
     llm.reply = Script(*replies, embed=lambda texts: [[1.0, 0.0]] * len(texts))
-    prompts = ["{{query}}", "again: {{query}}"] if kind == "select-best" else ["{{query}}"]
-    found = config(llm, {"type": kind, **assertion}, prompts=prompts, **DATA)
+    found = config(llm, {"type": kind, **assertion}, prompts=["{{query}}"], **DATA)
     found["tests"][0]["providerOutput"] = answer
+    if kind == "select-best":
+        llm.reply = chooses_the_second(answer)
+        del found["tests"][0]["providerOutput"]
+        found |= {"prompts": ["{{query}}", "again: {{query}}"], "providers": [llm.spec("app")]}
     ran = gate(found, "-j", "1")
-    return ran, [body for body in llm.bodies if "messages" in body]
+    return ran, [body for body in llm.bodies if "messages" in body and body["model"] != "app"]
+
+
+def chooses_the_second(answer):
+    """A target that gives an answer and one that ends in it, and a judge that chooses the second, wherever it stands."""
+
+    def reply(path, body):
+        prompt = body["messages"][-1]["content"]
+        if body["model"] == "app":
+            return f"second {answer}" if "again" in prompt else answer
+        return json.dumps({"reason": "better", "index": int(re.search(r"<output (\d) \w+>\nsecond", prompt)[1])})
+
+    return reply
 
 
 def normal(bodies, answer):

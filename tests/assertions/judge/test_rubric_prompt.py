@@ -33,6 +33,8 @@ FORMS = {
 def run(gate, llm, kind, prompt, files, at="assertion"):
     assertion, replies, _ = GRADED[kind]
     llm.reply = Script(*replies, embed=lambda texts: [[1.0, 0.0]] * len(texts))
+    if kind == "select-best":
+        llm.reply = Script(lambda asked: str(int(asked.index("two: the answer") > asked.index("one: the answer"))))
     given = {"rubricPrompt": prompt}
     prompts = ["one: {{said}}", "two: {{said}}"] if kind == "select-best" else ["{{said}}"]
     own = {"type": kind, **assertion, **(given if at == "assertion" else {})}
@@ -55,8 +57,9 @@ def test_every_form_shows_the_variables_of_every_assertion(gate, llm, kind, form
         prompt = {step: f"file://{step}.txt" for step in texts}
     ran = run(gate, llm, kind, prompt, files)
     assert "error" not in [grade["outcome"] for grade in ran.grades], ran.grades
-    assert len(llm.reply.asked) == (3 if kind == "answer-relevance" else len(replies))
-    for asked, (step, values) in zip(llm.reply.asked, steps.items(), strict=False):
+    assert len(llm.reply.asked) == {"answer-relevance": 3, "select-best": 2}.get(kind, len(replies))
+    in_order = sorted(llm.reply.asked, key=lambda asked: "two: the answer,one" in asked.replace('"', ""))
+    for asked, (step, values) in zip(in_order, steps.items(), strict=False):
         for name, value in values.items():
             assert f"<{name}={value}" in asked.replace("[{", "").replace('\\"', '"'), (step, name)
     assert not any("response_format" in body for body in llm.bodies)  # the prompt sets the form of the reply itself
@@ -130,7 +133,7 @@ OBEYED = table(__file__, "OBEYED")
 
 
 def test_a_form_with_bare_keys_works_with_a_model_that_obeys_it(gate, llm):
-    """As on promptfoo's page: at the first ask with a quoted reason, else at the second, which says the form."""
+    """As on promptfoo's page: a reason may lack quotes; one with a colon in it needs the second ask, which says the form."""
     prompt = json.dumps([{"role": "system", "content": FORM}, {"role": "user", "content": "Output: {{ output }}"}])
     for reply, asks in OBEYED.items():
 

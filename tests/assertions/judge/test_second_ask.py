@@ -14,7 +14,7 @@ from gradegate.errors import NoVerdict
 from support.graded import Script, config
 from support.readers import Says
 
-RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v").read, object_only=True)
+RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v").read)
 OBJECT = '{"reason": "r", "pass": true, "score": 1}'
 OWN = Rubric({"": (Message("user", "Grade it with {tone: ...}. {{ output }}"),)})
 
@@ -27,8 +27,10 @@ def test_which_questions_carry_the_schema():
     rows = (
         ("requested", RUBRIC, Rubric(), [True, True]),
         ("requested", RUBRIC, OWN, [False, True]),
-        ("enforced", RUBRIC, OWN, [True, True]),  # it reads an object whatever the prompt says
-        ("enforced", closedqa.FORM, OWN, [False, True]),
+        ("enforced", RUBRIC, OWN, [True, True]),
+        ("enforced", closedqa.FORM, OWN, [True, True]),  # whatever form the prompt asks for
+        ("requested", closedqa.FORM, OWN, [False, True]),
+        ("none", closedqa.FORM, OWN, [False, True]),
         ("none", closedqa.FORM, Rubric(), [True, True]),  # the provider leaves it out
     )
     sent = []
@@ -55,14 +57,16 @@ def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
     cure = r"the judge at judge\.example ignores the schema: set `structured: requested` on the grader"
     with pytest.raises(NoVerdict, match=cure):
         ask(Says(f"```\n{OBJECT}\n```", f"{OBJECT}!", structured="enforced"))
-    for provider, own in ((Says("x", "x", structured="requested"), Rubric()), (Says("x", "x", structured="enforced"), OWN)):
+    with pytest.raises(NoVerdict, match=cure):
+        ask(Says("Y", "Y", structured="enforced"), closedqa.FORM, rubric=OWN)
+    for own in (Rubric(), OWN):
         with pytest.raises(NoVerdict) as raised:
-            ask(provider, closedqa.FORM, rubric=own)
-        assert "does not keep" not in str(raised.value)
+            ask(Says("x", "x", structured="requested"), closedqa.FORM, rubric=own)
+        assert "ignores the schema" not in str(raised.value)
     nothing = '{"verdicts": []}'  # of the schema, and no verdict
-    with pytest.raises(NoVerdict, match="it marks no sentence") as raised:
-        ask(Says(nothing, nothing, structured="enforced"), context_recall._form("x"))
-    assert "does not keep" not in str(raised.value)
+    with pytest.raises(NoVerdict, match="there is no verdict with the id 1") as raised:
+        ask(Says(nothing, nothing, structured="enforced"), context_recall._form(["x"], is_our_prompt=True))
+    assert "ignores the schema" not in str(raised.value)
     assert ask(Says("no", OBJECT, structured="enforced")).passed is True
 
 
