@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.conversations import Replies, between, config, judged, turns
+from support.conversations import Replies, between, config, judged, numbered, turns
 from support.each import each, table
 
 METRICS = table(__file__, "METRICS")
@@ -34,10 +34,12 @@ def unreadable(kind: str):
 
 def says(written: Any) -> Any:
     """A reply, or a function of the prompt that gives one."""
-    if not isinstance(written, dict) or not written.keys() & {"judged", "by"}:
+    if not isinstance(written, dict) or not written.keys() & {"judged", "numbered", "by"}:
         return written
     if "judged" in written:
         return judged(*written["judged"].split())
+    if "numbered" in written:
+        return numbered(*written["numbered"].split())
 
     def by_part(user: str) -> Any:
         part = between(user, written["by"])

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -17,8 +18,8 @@ OBJECTS = st.dictionaries(
 BEFORE = {"": True, "It is fine, not great.\n\n": True, "<think>{'pass': false}</think>": True, "My verdict: ": False, "```json\n": False}
 
 
-@given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5]))
-def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold):
+@given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5, 2]), st.booleans())
+def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold, is_our_prompt):
     reply = before + json.dumps(verdict)
     says = scalars.truth(verdict.get("pass"))
     score = scalars.number(verdict.get("score"))
@@ -26,7 +27,12 @@ def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, thresho
     decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
     readable = BEFORE[before] and decided and not (unread and threshold is not None)
     readable &= not verdict.keys() & {"result", "passed"}
-    form = Form(SCHEMA, LlmRubric(value="v", threshold=threshold).read)
+    if threshold == 0.5 and score is not None:
+        readable &= 0 <= score <= 1
+    if is_our_prompt and score is not None:
+        readable &= not (says is True and score <= 0)
+        readable &= not (says is False and score == 1 and threshold == 0.5)
+    form = Form(SCHEMA, partial(LlmRubric(value="v", threshold=threshold).read, is_our_prompt=is_our_prompt))
     if readable:
         assert read(form, reply).passed is says
     else:

@@ -9,13 +9,15 @@ from support.each import each, table
 from support.readers import read
 
 
-def test_outputs_are_shown_in_config_order_whatever_finishes_first(gate, llm):
+def test_outputs_are_shown_in_every_rotation_of_the_config_order_whatever_finishes_first(gate, llm):
     llm.reply = lambda path, body: "0" if "choose" in (asked := body["messages"][-1]["content"]) else asked
     llm.latency = 0.01
     ran = gate(compared(llm, prompts=[f"text {n}" for n in range(6)], providers=[llm.spec("a"), llm.spec("b")]), "-j", "12")
-    asked = next(prompt for prompt in llm.prompts if "choose" in prompt)
-    shown = re.findall(r"<output (\d+) \w+>\n(.*)\n", asked)
-    assert shown == [(str(n), case["output"]) for n, case in enumerate(ran.cases)]
+    shown = [re.findall(r"<output (\d+) \w+>\n(.*)\n", prompt) for prompt in llm.prompts if "choose" in prompt]
+    assert [[number for number, _ in order] for order in shown] == [list(map(str, range(12)))] * 12
+    outputs = [case["output"] for case in ran.cases]
+    rotations = [outputs[start:] + outputs[:start] for start in range(12)]
+    assert sorted([text for _, text in order] for order in shown) == sorted(rotations)
     assert [case["provider"] for case in ran.cases] == ["openai:chat:a"] * 6 + ["openai:chat:b"] * 6
 
 

@@ -116,7 +116,7 @@ def test_a_long_conversation(gate, llm: FakeLlm):
 
 
 def test_model_names_the_grader(gate, llm: FakeLlm):
-    llm.reply = Script()
+    llm.reply = Script(claims=lambda text: ["c1"])
     ran = gate({"env": {"OPENAI_BASE_URL": llm.base, "OPENAI_API_KEY": "k"}, "tests": [case(BASE, config={"model": "gpt-4.1"})]})
     assert ran.grades[0]["outcome"] == "pass"
     assert {body["model"] for body in llm.bodies} == {"gpt-4.1"}

@@ -103,3 +103,8 @@ class Replies:
 
 def judged(*words: str) -> dict:
     return {"verdicts": [{"reason": f"r{number}", "verdict": word} for number, word in enumerate(words, 1)]}
+
+
+def numbered(*words: str) -> dict:
+    """Verdicts on what was shown under numbers from 1."""
+    return {"verdicts": [{"id": number, "reason": f"r{number}", "verdict": word} for number, word in enumerate(words, 1)]}

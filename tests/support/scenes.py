@@ -10,7 +10,8 @@ each kind, `<base>` its address (`<root>` without `/v1`, `<port>`), `<id0>` the 
 
 The model says a text, a value that is sent as JSON, or what the first rule of a list says whose `when` (all of it) is in the request,
 else one plain item after another. A rule has `say`, `turns` (one after another, the last again), `verdicts` (by a word of the case, an
-ask after the other), `embed` (vectors by text, for `loopback`), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `sent` with a `status`, `made`
+ask after the other), `embed` (vectors by text, for `loopback`), `contradicted` (of the claims c1, c2 ... of a conversation, `support.conversations`), `best` (the index of this
+output among all that `of` lists, in the order in which the prompt shows them; `because` is its reason), `sent` with a `status`, `made`
 (`support.vendors`) or `raw` (the bytes of the response). In what it says `<messages>` is how many there were, `<last>` the last of them,
 `<asked>` how many requests there have been; `<vectors>` in what is sent are an embedding for each input.
 
@@ -43,7 +44,7 @@ from support.vendors import made
 
 KEYS = {*"config without test assert cases but name files env constants run command reask llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
-RULES = {"say", "turns", "verdicts", "embed", "contradicted", "sent", "made", "raw"}  # what the model says by one
+RULES = {"say", "turns", "verdicts", "embed", "contradicted", "best", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
 KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
 
@@ -203,6 +204,9 @@ def script(written: Any) -> Callable[[str, dict], Any]:
             return str(filled(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
         if "embed" in rule:
             return {"result": [rule["embed"][text] for text in body["input"]]}
+        if "best" in rule:
+            shown = sorted(rule["of"], key=str(said).index)
+            return json.dumps({"reason": rule.get("because", ""), "index": shown.index(rule["best"])})
         if "contradicted" in rule:
             return Script(words=dict.fromkeys(rule["contradicted"], "no"))(path, body)
         if "raw" in rule or "made" in rule:
