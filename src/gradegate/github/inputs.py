@@ -25,6 +25,7 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
+from gradegate.security.environment import Environment
 from gradegate.structs import Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
@@ -70,7 +71,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         )
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
-    run |= {"cwd": cwd / folder, "environ": environ}
+    on_default_branch = Environment(environ).is_default_branch
+    run |= {"cwd": cwd / folder, "environ": environ, "on_default_branch": on_default_branch}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base-checkout` may be a slip of the workflow.
