@@ -96,7 +96,6 @@ PATHS = Kind(gather=tuple, tell=tuple, about=PATH.about)
 FROM_WORKSPACE = Kind(about="Relative to the workspace.")
 PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=tell_pairs)
 MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=tell_pairs)
-AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
 SHARD = Kind(
     partial(part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",

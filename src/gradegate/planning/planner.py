@@ -307,6 +307,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
             allowed,
             settings.asks_targets,
             settings.default_grader_key,
+            settings.grader_retries,
         )
         planner = Planner(suite, located.recorded, settings, binder, size)
         jobs += planner.jobs()

@@ -70,7 +70,6 @@ class Gathered(Struct, frozen=True):
         cls,
         plan: Plan,
         askable: Askable,
-        grader_retries: int,
         answers: Mapping[Place, Asked],
         rounds: Rounds,
         pursue: Pursue,
@@ -85,13 +84,13 @@ class Gathered(Struct, frozen=True):
         fresh = {
             (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
         }
-        beside, histories = Beside.of(plan, askable, grader_retries, fresh), Histories(plan)
+        beside, histories = Beside.of(plan, askable, fresh), Histories(plan)
         asks = ((place, asked) for place, asked in answers.items() if place not in base)
         own = (
             Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript)
             for place, asked in asks
         )
-        scheduler = Scheduler(askable, own, grader_retries, histories, beside, pursue, rounds)
+        scheduler = Scheduler(askable, own, histories, beside, pursue, rounds)
         return cls(plan, scheduler, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:

@@ -70,7 +70,7 @@ def needed(prepared: Prepared) -> str:
 def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, asked and graded."""
     return replace(
-        Run(prepared.plan, prepared.client, settings.grader_retries, watch).result(),
+        Run(prepared.plan, prepared.client, watch).result(),
         hidden=prepared.secrets.names,
     )
 

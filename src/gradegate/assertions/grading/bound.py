@@ -32,6 +32,7 @@ class Bound(Struct, frozen=True):
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
+    grader_retries: int = 1  # how often an unreadable reply is asked for again
 
     @property
     def bounds(self) -> tuple[Bound, ...]:

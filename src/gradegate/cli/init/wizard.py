@@ -381,15 +381,8 @@ def record(
             for model in bound.models.values()
         }
         answered, *graded = map(_listen, (job.target, *graders.values()))
-        (row,) = (
-            Run(
-                replace(prepared.plan, jobs=(job,), policies=(), powers=()),
-                prepared.client,
-                grader_retries=1,
-            )
-            .result()
-            .rows
-        )
+        plan = replace(prepared.plan, jobs=(job,), policies=(), powers=())
+        (row,) = Run(plan, prepared.client).result().rows
     failures = [grade for grade in row.grades if grade.outcome is Outcome.ERROR]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)

@@ -158,6 +158,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         prompts,
         binder.again(kind, spec),
         spec.transform,
+        binder.grader_retries,
     )
 
 

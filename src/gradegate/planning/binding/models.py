@@ -52,6 +52,7 @@ class Binder(Struct, frozen=True):
     egress: Egress = Egress()
     asks_targets: bool = True
     default_grader_key: str = ""  # as the settings have it
+    grader_retries: int = 1
     idle: list[Idle] = []  # what assertions and options have that means nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases

@@ -51,9 +51,7 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
     own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
     with progress(sum(jobs[index].repeats for index in own_jobs), ()) as watch:
         answers, account = session.evaluate(
-            lambda: Run(prepared.plan, prepared.client, settings.grader_retries, watch).first(
-                own_jobs
-            )
+            lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
     rows = (
         AnswerRow.line_of(place, answer, jobs[place[0]], prepared.hide)
