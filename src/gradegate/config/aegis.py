@@ -18,7 +18,7 @@ from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table
 from gradegate.registry import suggest
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 FULL = 100  # the scale of thresholds and results
 Threshold = Annotated[int, Field(strict=True, ge=0, le=FULL)] | None
@@ -185,7 +185,7 @@ class Run(BaseModel):
 Path = tuple[str | int, ...]
 
 
-class MetricAssertion(Struct, frozen=True):
+class MetricAssertion(FrozenStruct):
     """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
 
     shortname: str

@@ -29,7 +29,7 @@ from gradegate.providers.api.content import CALLS, uniform
 from gradegate.registry import near
 from gradegate.sandbox.repository_code import INSTEAD, program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
 class ImageKeys(BaseModel):
@@ -149,7 +149,7 @@ def load_image(reference: str, source: Source, origin: Origin) -> str:
 LONGEST = 90  # days of a quarantine
 
 
-class CaseReader(Struct, frozen=True):
+class CaseReader(FrozenStruct):
     """Reads tests; what is wrong with them is noted at the desk."""
 
     desk: Desk

@@ -8,10 +8,10 @@ from gradegate.core.suite import Idle, Suite
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Source(Struct, frozen=True):
+class Source(FrozenStruct):
     """A config file: where it is, its content as read by ``document.read``, and what it may reach."""
 
     path: Path
@@ -34,7 +34,7 @@ class Source(Struct, frozen=True):
         return self.path.parent
 
 
-class Dialect(Struct, frozen=True):
+class Dialect(FrozenStruct):
     """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
 
     name: str

@@ -5,7 +5,7 @@ from typing import Any
 
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, ProviderSpec
 from gradegate.errors import Origin
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 ASSERT_SET = "assert-set"  # the type of an assertion that has members instead of a value
 
@@ -30,7 +30,7 @@ class Held:
         return self.blocking and self.weight != 0
 
 
-class Assertion(Held, Struct, frozen=True):
+class Assertion(Held, FrozenStruct):
     """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
 
     type: str

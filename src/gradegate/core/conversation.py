@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.structs import Likened, Struct
+from gradegate.structs import FrozenStruct, Likened
 
 
 class Image(str):
@@ -17,7 +17,7 @@ class Image(str):
     __slots__ = ()
 
 
-class Turn(Likened, frozen=True, eq=False):
+class Turn(Likened):
     """One message of a conversation; ``role`` is "user" or "assistant"."""
 
     beside = ("metadata",)
@@ -28,7 +28,7 @@ class Turn(Likened, frozen=True, eq=False):
     metadata: Mapping[str, Any] = {}  # what the target returned beside the text
 
 
-class Message(Likened, frozen=True, eq=False):
+class Message(Likened):
     """One chat message."""
 
     beside = ("written",)
@@ -39,7 +39,7 @@ class Message(Likened, frozen=True, eq=False):
     written: Mapping[str, Any] | None = None
 
 
-class Request(Struct, frozen=True):
+class Request(FrozenStruct):
     """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
 
     messages: tuple[Message, ...]
@@ -49,7 +49,7 @@ class Request(Struct, frozen=True):
     vars: Mapping[str, Any] = {}  # the test's, for a target whose request is a template
 
 
-class Reply(Struct, frozen=True):
+class Reply(FrozenStruct):
     """A model's answer."""
 
     text: str
@@ -65,7 +65,7 @@ IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSO
 RAW = "raw_output"  # there, the answer as the target gave it, where a transform made another of it
 
 
-class Transcript(Struct, frozen=True):
+class Transcript(FrozenStruct):
     """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables."""
 
     prompt: str  # rendered

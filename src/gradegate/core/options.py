@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
@@ -55,7 +55,7 @@ def worded(text: str, inputs: bool) -> str:
     return _NAMED.sub(name, text) if "--" in text else text
 
 
-class Kind(Struct, frozen=True):
+class Kind(FrozenStruct):
     """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
 
     read: Callable[[str], Any] = str
@@ -109,7 +109,7 @@ def _name(names: str) -> str:
     return next((word[2:] for word in words if word.startswith("--")), words[0])
 
 
-class Option(Struct, frozen=True):
+class Option(FrozenStruct):
     """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
 
     names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import Likened, Readable, Struct, replace
+from gradegate.structs import FrozenStruct, Likened, Readable, replace
 
 NOTHING: Mapping[str, Any] = {}
 NOISE = 0.1  # where the gate does not say
@@ -22,7 +22,7 @@ LIMITS = (
 )  # a rule has one
 
 
-class Runs(Likened, frozen=True, eq=False):
+class Runs(Likened):
     """How many runs of a case must pass: ``passes`` of ``of``."""
 
     beside = ("origin",)
@@ -55,7 +55,7 @@ class Quarantine(NamedTuple):
     days: int  # that are left of it; below 0, it is over
 
 
-class Select(Struct, frozen=True):
+class Select(FrozenStruct):
     """Which assertions of a case a rule looks at; an empty pattern takes everything. Patterns are globs."""
 
     assertion: str = ""
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class Rule(Struct, frozen=True):
+class Rule(FrozenStruct):
     """A threshold over the cases of one suite that it selects; shares and scores from 0 to 1."""
 
     name: str
@@ -143,7 +143,7 @@ class Rule(Struct, frozen=True):
         return self.max_new_failures is not None or self.max_drop is not None
 
 
-class Limits(Readable, frozen=True):
+class Limits(Readable):
     """What a run may take: requests to models, US dollars, seconds. None: no limit."""
 
     calls: int | None = None
@@ -154,7 +154,7 @@ class Limits(Readable, frozen=True):
 NO_LIMITS = Limits()
 
 
-class LabelsFile(Likened, frozen=True, eq=False):
+class LabelsFile(Likened):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
     beside = ("origin",)
@@ -164,14 +164,14 @@ class LabelsFile(Likened, frozen=True, eq=False):
     origin: Origin = NOWHERE
 
 
-class Note(Struct, frozen=True):
+class Note(FrozenStruct):
     """Something that the user should know and that does not change the verdict."""
 
     text: str
     origin: Origin | None = None
 
 
-class Policy(Struct, frozen=True):
+class Policy(FrozenStruct):
     """The rules of one suite."""
 
     rules: tuple[Rule, ...] = ()

@@ -29,7 +29,7 @@ class Verbatim(str):
     __slots__ = ()
 
 
-class ProviderSpec(Likened, frozen=True, eq=False):
+class ProviderSpec(Likened):
     """A model as the config names it."""
 
     beside = ("places",)

@@ -9,10 +9,10 @@ from gradegate.core.policy import Note, Policy, Quarantine, Runs
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, PromptSpec, ProviderSpec
 from gradegate.errors import Mistake, Origin
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class CaseOptions(Struct, frozen=True):
+class CaseOptions(FrozenStruct):
     """What a test sets for all its assertions."""
 
     graders: Graders = {}
@@ -30,7 +30,7 @@ class CaseOptions(Struct, frozen=True):
 NO_OPTIONS = CaseOptions()
 
 
-class Case(Struct, frozen=True):
+class Case(FrozenStruct):
     """One test: its variables and what is asserted of every answer to it."""
 
     description: str = ""
@@ -56,7 +56,7 @@ class Case(Struct, frozen=True):
         )
 
 
-class DerivedSpec(Struct, frozen=True):
+class DerivedSpec(FrozenStruct):
     """A metric that JavaScript computes from the sums of other metrics: an expression or a function."""
 
     name: str
@@ -71,7 +71,7 @@ class Idle(NamedTuple):
     origin: Origin
 
 
-class Suite(Struct, frozen=True):
+class Suite(FrozenStruct):
     """One config file, read."""
 
     file: str

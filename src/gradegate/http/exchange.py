@@ -8,10 +8,10 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.files.documents import strict
 from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Ask(Struct, frozen=True):
+class Ask(FrozenStruct):
     """One request; ``host`` as messages show it."""
 
     method: str
@@ -22,7 +22,7 @@ class Ask(Struct, frozen=True):
     most: int = MAX_BODY  # bytes that the response may have
 
 
-class Response(Struct, frozen=True):
+class Response(FrozenStruct):
     """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
 
     status: int

@@ -12,7 +12,7 @@ from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Other, Plan
 from gradegate.planning.planner import plan
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 NO_BASELINE = Note("there is no baseline to compare with, so every failure counts as new")
 
@@ -67,7 +67,7 @@ def top_of(settings: Settings) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-class BaseConfigs(Struct, frozen=True):
+class BaseConfigs(FrozenStruct):
     """The configs of the base, with a mistake for each that is not there (``absent``), or cannot be read (``problems``)."""
 
     suites: tuple[Located, ...]

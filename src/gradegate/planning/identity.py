@@ -18,7 +18,7 @@ from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.suite import Case
 from gradegate.planning.plan import Job, Plan
-from gradegate.structs import Struct, names, replace
+from gradegate.structs import FrozenStruct, names, replace
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin
@@ -74,7 +74,7 @@ class Ordinals:
         return number
 
 
-class Call(Struct, frozen=True):
+class Call(FrozenStruct):
     """One question to one target: repetition ``repeat`` of the job at ``place`` in the plan."""
 
     id: str

@@ -16,19 +16,19 @@ from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
 from gradegate.results.run_result import Power
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 Render = Callable[[Sequence[Any]], str]
 
 
-class Recall(Struct, frozen=True):
+class Recall(FrozenStruct):
     """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
 
     names: tuple[str, ...]
     fill: Callable[[Mapping[str, str]], Job]
 
 
-class Job(Struct, frozen=True):
+class Job(FrozenStruct):
     """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
 
     suite: str
@@ -80,14 +80,14 @@ class Job(Struct, frozen=True):
         return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
 
 
-class Other(Struct, frozen=True):
+class Other(FrozenStruct):
     """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
 
     gone: tuple[str, ...] = ()
     commit: str = ""
 
 
-class LabelledJobs(Struct, frozen=True):
+class LabelledJobs(FrozenStruct):
     """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
 
     jobs: tuple[tuple[Job, bool], ...]
@@ -95,7 +95,7 @@ class LabelledJobs(Struct, frozen=True):
     always: bool = False
 
 
-class Plan(Struct, frozen=True):
+class Plan(FrozenStruct):
     """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
 
     jobs: tuple[Job, ...]

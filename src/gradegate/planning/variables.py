@@ -24,7 +24,7 @@ from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import Program
 from gradegate.sandbox.repository_code import SOURCE, program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import (
     TemplateError,
@@ -183,7 +183,7 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, list)
 
 
-class Prompts(Struct, frozen=True):
+class Prompts(FrozenStruct):
     """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
 
     env: Mapping[str, Any]

@@ -25,12 +25,12 @@ from gradegate.providers.api.request_template import (
     read_response_transform,
 )
 from gradegate.security.redaction import ending
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 from gradegate.templating.script import ScriptError, of_request
 from gradegate.templating.template import TemplateError, environment, render, uses
 
 
-class _Templates(Struct, frozen=True):
+class _Templates(FrozenStruct):
     url: str
     headers: Mapping[str, str]
     query: Mapping[str, str]

@@ -4,14 +4,12 @@ import enum
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from msgspec import Struct
-
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.results.history import PastVotes
-from gradegate.structs import Readable
+from gradegate.structs import FrozenStruct, Readable
 
 
 class Outcome(enum.Enum):
@@ -22,7 +20,7 @@ class Outcome(enum.Enum):
     ERROR = "error"  # no verdict: never a pass, never a quality failure
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(FrozenStruct):
     """What a grader found, before thresholds, ``not-`` and weights."""
 
     score: float  # usually 0 to 1
@@ -37,7 +35,7 @@ class Verdict(Struct, frozen=True):
     )
 
 
-class Asserted(Held, Struct, frozen=True):
+class Asserted(Held, FrozenStruct):
     """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
 
     type: str
@@ -55,7 +53,7 @@ class Asserted(Held, Struct, frozen=True):
     ] = b""
 
 
-class Vote(Readable, frozen=True):
+class Vote(Readable):
     """What one ask of a grade said. An ERROR counts for neither side."""
 
     outcome: Outcome
@@ -63,14 +61,14 @@ class Vote(Readable, frozen=True):
     reason: str = ""
 
 
-class Counterpart(Readable, frozen=True):
+class Counterpart(Readable):
     """What the base says of the same: in the end, and when it was asked first."""
 
     outcome: Outcome
     first: Outcome
 
 
-class Grade(Struct, frozen=True):
+class Grade(FrozenStruct):
     """The final word on one assertion of one answer. An ERROR has no score."""
 
     assertion: Asserted

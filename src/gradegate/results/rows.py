@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.core.conversation import Transcript, Turn
 from gradegate.core.policy import CaseRuns, Rule
@@ -14,9 +14,10 @@ from gradegate.errors import Origin
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import plain
 from gradegate.security.redaction import shorten_line
+from gradegate.structs import FrozenStruct
 
 
-class Row(Struct, frozen=True):
+class Row(FrozenStruct):
     """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
     suite: str

@@ -24,10 +24,10 @@ from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import Readable, Struct, replace
+from gradegate.structs import FrozenStruct, Readable, replace
 
 
-class Account(Readable, frozen=True):
+class Account(Readable):
     """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601
@@ -57,7 +57,7 @@ class Account(Readable, frozen=True):
         )
 
 
-class Gathered(Struct, frozen=True):
+class Gathered(FrozenStruct):
     """The answers of a plan while failures of them are asked again."""
 
     plan: Plan

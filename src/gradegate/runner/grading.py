@@ -19,7 +19,7 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rows import asks, with_grades
 from gradegate.runner.transforms import of_assertion
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -133,7 +133,7 @@ def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-class Answered(Struct, frozen=True):
+class Answered(FrozenStruct):
     """One answer to a case that is compared with the others."""
 
     job: Job

@@ -29,7 +29,7 @@ from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.reasks.scheduler import in_portions
 from gradegate.runner.rounds import Asked, Place, Portions, Rounds
 from gradegate.sandbox import repository_code as programs
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 _GLANCE, _SWIFT = (
@@ -42,7 +42,7 @@ HIDDEN = "the graded text contained a secret, which is hidden, so no other job c
 Watch = Callable[[Row], None]
 
 
-class EarlierJobs(Struct, frozen=True):
+class EarlierJobs(FrozenStruct):
     """What shards leave to the merge: their answers and what they took.
 
     ``missing_keys`` are variables that the plan names and that the merge job does not have.

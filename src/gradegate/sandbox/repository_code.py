@@ -26,6 +26,7 @@ from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Secl
 from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
 from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
+from gradegate.structs import FrozenStruct
 
 _TYPED = (".ts", ".mts", ".cts")
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
@@ -54,7 +55,7 @@ class Failed(ValueError):
         return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
 
 
-class Place(Struct, frozen=True):
+class Place(FrozenStruct):
     """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
 
     folder: Path

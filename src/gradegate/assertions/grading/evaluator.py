@@ -15,7 +15,7 @@ from gradegate.core.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.registry import Registry
 from gradegate.results.grades import Grade, Verdict
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 __all__ = [
     "GRADERS",
@@ -54,7 +54,7 @@ def assertion(*names: str) -> Callable[[type[G]], type[G]]:
     return enter
 
 
-class Scoring(Struct, frozen=True):
+class Scoring(FrozenStruct):
     """What the score of a grader means, and from where it passes.
 
     ``default`` is the threshold when the assertion sets none. With ``decides`` the threshold is an option of the grader,
@@ -71,7 +71,7 @@ class Scoring(Struct, frozen=True):
     tolerance: float = 0.0  # of a measured score, such as a cosine
 
 
-class Asks(Struct, frozen=True):
+class Asks(FrozenStruct):
     """Which models a grader asks, and how.
 
     ``models`` are kinds: "text", "embedding", "classification", "moderation". ``steps`` are the prompts of a grader that
@@ -94,7 +94,7 @@ class Asks(Struct, frozen=True):
     )
 
 
-class Written(Struct, frozen=True):
+class Written(FrozenStruct):
     """How configs write an assertion, where that is not the common way."""
 
     value_or_prompt: bool = (

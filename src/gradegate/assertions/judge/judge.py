@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.assertions.judge import reply as replies_of
 from gradegate.assertions.judge import rubric
@@ -21,7 +21,7 @@ from gradegate.http.client import gather
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Question, apart
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import FrozenStruct, replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Account:
             self._models |= {model} if model else set()
 
 
-class Judge(Struct, frozen=True):
+class Judge(FrozenStruct):
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``grader_retries`` is how often an unreadable reply is asked

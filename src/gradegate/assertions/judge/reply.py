@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form
@@ -18,6 +18,7 @@ from gradegate.assertions.judge.prose import peeled, reasons, unfenced
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
+from gradegate.structs import FrozenStruct
 from gradegate.templating import lenient_json as jsonobjects
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ OF_PROGRAMS = frozenset(
 _VERDICTS = frozenset("pass passed verdict result success error refusal".split())
 
 
-class Keys(Struct, frozen=True):
+class Keys(FrozenStruct):
     """What one question leaves neutral: ``asked`` are texts of the user's in which a key before a colon is asked for."""
 
     neutral: frozenset[str] = NEUTRAL
@@ -94,7 +95,7 @@ def _before_a_colon(*keys: str) -> str:
 # --- a whole reply --------------------------------------------------------------------------------------------
 
 
-class Circumstances(Struct, frozen=True):
+class Circumstances(FrozenStruct):
     """What is known beside a reply: the texts under judgement, the user's own prompt, and the keys that are neutral."""
 
     judged: Sequence[str] = ()
@@ -102,7 +103,7 @@ class Circumstances(Struct, frozen=True):
     keys: Keys = field(default_factory=Keys)
 
 
-class Reading(Struct, Generic[T], frozen=True):
+class Reading(FrozenStruct, Generic[T]):
     """What a reply says, and in which form."""
 
     value: T

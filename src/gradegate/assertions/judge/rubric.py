@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.core.conversation import Message
 from gradegate.files import documents as document
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import TemplateError, is_template, render, render_values, uses
 
@@ -19,7 +19,7 @@ _SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as agai
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
-class Rubric(Struct, frozen=True):
+class Rubric(FrozenStruct):
     """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
 
     steps: Mapping[str, Template] = {}

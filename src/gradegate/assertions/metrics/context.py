@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.core.provider_spec import Code
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 from gradegate.templating.script import ScriptError, of_transform, shown
 
 # promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
@@ -135,7 +135,7 @@ def _read_transform(written: Any) -> Any:
 ContextTransformOption = Annotated[ContextTransform, BeforeValidator(_read_transform)]
 
 
-class Context(Struct, frozen=True):
+class Context(FrozenStruct):
     """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
 
     chunks: tuple[str, ...]

@@ -29,7 +29,7 @@ from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchang
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -42,7 +42,7 @@ NONE = (0, "")  # the score where there are no parts, and what is said of it in 
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
-class Measured(Struct, frozen=True):
+class Measured(FrozenStruct):
     """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
 
     score: Fraction

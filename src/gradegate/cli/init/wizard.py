@@ -41,7 +41,7 @@ from gradegate.reports.format.escape import one_line
 from gradegate.results.grades import Outcome
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
 from gradegate.runner.run import Run
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 # --- what workflows do: which jobs run gradegate, whether they block, what forks get ---------------------------------
 
@@ -236,7 +236,7 @@ _ABOUT = {
 }
 
 
-class Ground(Struct, frozen=True):
+class Ground(FrozenStruct):
     """Where somebody starts: ``cwd``; ``root``, the repository around it, else ``cwd``; ``folder`` of the config, relative to ``cwd``."""
 
     cwd: Path

@@ -29,7 +29,7 @@ from gradegate.providers.api.provider import Provider, split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import Asserted
 from gradegate.sandbox.repository_code import INSTEAD, check
-from gradegate.structs import Struct, names, replace
+from gradegate.structs import FrozenStruct, names, replace
 from gradegate.templating.script import ScriptError, mentions, of_transform, shown
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
@@ -76,7 +76,7 @@ def is_shared(name: str) -> bool:
     return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
 
 
-class Subject(Struct, frozen=True):
+class Subject(FrozenStruct):
     """What assertions are bound for: the options, the variables and the conversation of a case."""
 
     options: CaseOptions

@@ -37,11 +37,11 @@ from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Use
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 from gradegate.templating.script import of_transform
 
 
-class Binder(Struct, frozen=True):
+class Binder(FrozenStruct):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.errors import ProviderError
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
 # blank or a capital joins words.
@@ -46,7 +46,7 @@ TOOL = "give_verdict"  # our own tool, which a model is made to call where it ta
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
-class ModelOutput(Struct, frozen=True):
+class ModelOutput(FrozenStruct):
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
     ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the

@@ -37,7 +37,7 @@ from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.hosts import Vendor
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
 # Of AWS. Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.
@@ -196,7 +196,7 @@ class Embeddings(Model):
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
 
 
-class Service(Struct, frozen=True):
+class Service(FrozenStruct):
     """One service; called with a setting, it builds the provider that its id names."""
 
     name: str

@@ -14,7 +14,7 @@ from typing import Any
 from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 from gradegate.templating import chat_prompt as chat
 
 JsonObject = Mapping[str, Any]
@@ -159,7 +159,7 @@ def _lower(schema: Any) -> Any:
     }
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(FrozenStruct):
     """A call of a function, which the assistant made."""
 
     id: str
@@ -167,7 +167,7 @@ class ToolCall(Struct, frozen=True):
     arguments: JsonObject
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(FrozenStruct):
     """What a function gave."""
 
     id: str
@@ -181,7 +181,7 @@ Part = (
 Parts = list[Part]
 
 
-class Taken(Struct, frozen=True):
+class Taken(FrozenStruct):
     """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
 
     Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.

@@ -23,7 +23,7 @@ from gradegate.providers.api.provider import Setting
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor, host_at
 from gradegate.security.redaction import excerpt, redactor, remember
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -44,7 +44,7 @@ _CLAIMS = (
 )  # what rules of vendors look at, and no secret
 
 
-class Federation(Struct, frozen=True):
+class Federation(FrozenStruct):
     """How one vendor takes GitHub's identity token for a token of its own, which ``own`` hosts alone are sent.
 
     ``ids`` and ``optional`` map fields of the exchange to the variables of the workflow that fill them; one that ``url`` names in
@@ -247,7 +247,7 @@ _SECONDS = range(600, 43_201)
 _SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
 
 
-class ExternalAccount(Struct, frozen=True):
+class ExternalAccount(FrozenStruct):
     """What the file says, as far as it is followed."""
 
     audience: str  # of the federated token: the provider of a pool

@@ -20,7 +20,7 @@ from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor
 from gradegate.security.secrets import is_runners
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 
 class Provider:
@@ -145,7 +145,7 @@ class Label(Provider):
         self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
 
 
-class Setting(Struct, frozen=True):
+class Setting(FrozenStruct):
     """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
 
     spec: ProviderSpec

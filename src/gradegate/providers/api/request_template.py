@@ -13,7 +13,7 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 from gradegate.templating.javascript import is_function
 from gradegate.templating.script import Script, ScriptError, mentions, of_response
 from gradegate.templating.template import render
@@ -25,7 +25,7 @@ _ABOUT_ERRORS = frozenset(
 )
 
 
-class ResponseTransform(Struct, frozen=True):
+class ResponseTransform(FrozenStruct):
     """What ``transformResponse`` makes of an answer; without a ``script``, the whole body is the output.
 
     ``reads_text``: the script may look at the body's text, not only at its JSON.

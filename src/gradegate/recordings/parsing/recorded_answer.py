@@ -9,13 +9,13 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.files.documents import Map
 from gradegate.registry import Registry
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
 
 
-class Question(Struct, frozen=True):
+class Question(FrozenStruct):
     """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
 
     ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
@@ -29,7 +29,7 @@ class Question(Struct, frozen=True):
     session: str = ""
 
 
-class Answer(Struct, frozen=True):
+class Answer(FrozenStruct):
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
@@ -52,14 +52,14 @@ class Answer(Struct, frozen=True):
     origin: Origin = NOWHERE
 
 
-class File(Struct, frozen=True):
+class File(FrozenStruct):
     """The objects of a file, and its name in messages."""
 
     name: str
     rows: Rows
 
 
-class Shape(Struct, frozen=True):
+class Shape(FrozenStruct):
     """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
 
     ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.

@@ -19,7 +19,7 @@ from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.security.redaction import Hide
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _MOST_CHANGES = 100
 _MOST_METRICS = 200
@@ -41,7 +41,7 @@ class Tone(enum.Enum):
     FAINT = "2"
 
 
-class Line(Struct, frozen=True):
+class Line(FrozenStruct):
     """Text that is visible and may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
 
     text: str
@@ -49,7 +49,7 @@ class Line(Struct, frozen=True):
     head: str = ""
 
 
-class View(Struct, frozen=True):
+class View(FrozenStruct):
     """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
 
     ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says where the rest is.

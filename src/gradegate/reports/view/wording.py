@@ -13,10 +13,10 @@ from gradegate.results.gate_changes import GateChanges, done
 from gradegate.results.grades import Asserted, Grade, Outcome
 from gradegate.results.rows import Row, case_name, shown
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Head(Struct, frozen=True):
+class Head(FrozenStruct):
     """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
 
     sign: str

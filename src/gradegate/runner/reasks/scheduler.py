@@ -24,14 +24,14 @@ from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job
 from gradegate.runner.rows import with_grades
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 Pursue = Callable[
     [Sequence[Asking], Portions, Stopped], None
 ]  # brings askings to their end, or as far as it can
 
 
-class Answer(Struct, frozen=True):
+class Answer(FrozenStruct):
     """A row with the job that it answers. ``transcript`` is what its graders saw, where that was kept."""
 
     job: Job

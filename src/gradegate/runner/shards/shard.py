@@ -16,10 +16,10 @@ from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.part_file import FOLDER, closed
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.security.redaction import unchanged
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class ShardReport(Struct, frozen=True):
+class ShardReport(FrozenStruct):
     """What a shard says at its end, and its exit code. ``problem`` says why its part could not be written."""
 
     text: str
