@@ -1,7 +1,5 @@
 """Asks grades of one answer again and again, until each of them stands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
