@@ -209,7 +209,6 @@ class Client:
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
                     f"{ask.host} redirects to another host, which gradegate does not call",
-                    Trouble.MALFORMED,
                 )
             if time.monotonic() + pause >= deadline:
                 raise ProviderError(

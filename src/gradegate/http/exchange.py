@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
@@ -36,13 +36,11 @@ class Response(FrozenStruct):
         try:
             if self.body.count(b",") > MAX_BODY_VALUES:
                 what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
-                raise ProviderError(what, Trouble.MALFORMED)
+                raise ProviderError(what)
             return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
-            raise ProviderError(
-                f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED
-            ) from e
+            raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}") from e
 
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:

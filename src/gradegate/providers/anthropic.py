@@ -53,7 +53,7 @@ class Anthropic(ChatModel):
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        config = setting.spec.config
+        config = setting.config
         model = need_model(setting, "anthropic:messages:MODEL")
         base = (
             config.get("apiBaseUrl")

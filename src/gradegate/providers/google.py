@@ -42,7 +42,7 @@ class Google(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "google:MODEL").removeprefix("models/")
         super().__init__(
-            setting, Gemini(setting.spec.config), *_place(setting, model, "generateContent"), model
+            setting, Gemini(setting.config), *_place(setting, model, "generateContent"), model
         )
 
 
@@ -76,7 +76,7 @@ class GoogleEmbeddings(Embeddings):
 
 def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     """The address with the version of the API, and the key. Raises ConfigError."""
-    config, env = setting.spec.config, setting.env
+    config, env = setting.config, setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(
         setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"

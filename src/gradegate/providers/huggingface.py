@@ -46,7 +46,7 @@ class _Model(Provider):
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
+        self._client, self._config = setting.client, setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
         key = (
@@ -164,8 +164,8 @@ class HuggingFaceText(_Model):
     def __new__(cls, setting: Setting) -> Any:
         """The chat model, where the config says so."""
         endpoint, chats = (
-            str(setting.spec.config.get("apiEndpoint") or ""),
-            setting.spec.config.get("chatCompletion"),
+            str(setting.config.get("apiEndpoint") or ""),
+            setting.config.get("chatCompletion"),
         )
         chat = (
             PROVIDERS.find("huggingface:chat")

@@ -109,7 +109,7 @@ class Ollama(ChatModel):
         if model.partition(":")[0] in ("embedding", "embeddings"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
         super().__init__(
-            setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model
+            setting, OllamaChat(model, setting.config), *_place(setting, "chat"), model
         )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
@@ -142,7 +142,7 @@ class OllamaEmbeddings(Embeddings):
 
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
-    config = setting.spec.config
+    config = setting.config
     base = base_url(
         setting,
         config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",

@@ -70,7 +70,7 @@ class Web(Provider):
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
-        config, origin = setting.spec.config, setting.spec.origin
+        config, origin = setting.config, setting.spec.origin
         self.name = setting.spec.name
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
@@ -212,7 +212,7 @@ class Web(Provider):
         text = answer.body.decode("utf-8", "replace")
         is_json = "json" in answer.headers.get("content-type", "").lower()
         if not text.strip() or (is_json and text.strip() == "null"):
-            raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
+            raise ProviderError(f"{answer.host} answered with an empty body")
         error = error_in(text)
         if error is not None:
             raise ProviderError(
@@ -220,7 +220,7 @@ class Web(Provider):
             )
         if is_json and is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
-            raise ProviderError(what, Trouble.MALFORMED)
+            raise ProviderError(what)
         return text, answer
 
 

@@ -141,9 +141,7 @@ def _command(mark: _Mark, more: str, links: Links) -> str:
     file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
     message = where + excerpt(mark.message, 3000) + more
-    return (
-        command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
-    )
+    return command(mark.level, message, file=file, line=line, title=one_line(mark.title)) + "\n"
 
 
 REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", render))

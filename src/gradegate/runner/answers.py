@@ -18,7 +18,7 @@ from gradegate.core.conversation import (
     told,
 )
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WHOLE, ended
@@ -46,7 +46,6 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     if answer is None:
         raise ProviderError(
             f"the recorded answers of {job.target.name} contain no answer for this case",
-            Trouble.MALFORMED,
         )
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")

@@ -43,9 +43,7 @@ def check(reply: Reply, who: str) -> None:
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
     if end and end not in WORDS:
-        raise ProviderError(
-            f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})")
     check_text(reply, who)
 
 
@@ -53,15 +51,13 @@ def check_text(reply: Reply, who: str) -> None:
     """Raises ProviderError for a text that is none: nothing of it is seen, it is reasoning alone, or it is too long."""
     if none := emptiness(reply.text, reply.metadata):
         limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
-        raise ProviderError(f"{who} answered with {none}{limit}", Trouble.MALFORMED)
+        raise ProviderError(f"{who} answered with {none}{limit}")
     if len(reply.text) > MAX_BODY:
-        raise ProviderError(
-            f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters")
     try:
         READ.add_answer(len(reply.text))
     except TooMuch as e:
-        raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
+        raise ProviderError(f"{e}: ask for shorter ones") from e
 
 
 def emptiness(text: str, metadata: Mapping[str, Any]) -> str:

@@ -142,13 +142,10 @@ class Judge(FrozenStruct):
         if len(vectors) != len(texts):
             raise ProviderError(
                 f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
-                Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
-            raise ProviderError(
-                f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{name} gave vectors of different lengths: {lengths}")
         asked.keep()
         return vectors
 

@@ -61,7 +61,7 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
 
 def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
     """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
-    config, env = setting.spec.config, setting.env
+    config, env = setting.config, setting.env
     host, base = config.get("apiHost"), config.get("apiBaseUrl")
     if not host and not base:
         host, base = env.get(host_variable), env.address(*variables)
@@ -83,7 +83,7 @@ def need_key(setting: Setting, *names: str) -> str:
     """The provider's key. Raises ConfigError when there is none."""
     key = secret(setting, *names)
     if not key:
-        variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
+        variable = str(setting.config.get("apiKeyEnvar") or names[0])
         raise setting.keyless(
             "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
         )
@@ -92,7 +92,7 @@ def need_key(setting: Setting, *names: str) -> str:
 
 def need_model(setting: Setting, example: str) -> str:
     """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
-    model = setting.model or str(setting.spec.config.get("model") or "")
+    model = setting.model or str(setting.config.get("model") or "")
     if not model:
         raise setting.mistake(f"`{setting.spec.id}` names no model", f"write {example}")
     return model
@@ -118,9 +118,7 @@ def post(
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
-        raise ProviderError(
-            f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host_of(url)} answered JSON that is not an object")
     return content, seconds
 
 
@@ -193,18 +191,14 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
-        raise ProviderError(
-            f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}")
     return listed
 
 
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
-        raise ProviderError(
-            f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} returned an embedding that is not a list of numbers")
     return [float(part) for part in numbers]
 
 
@@ -216,13 +210,11 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     if pairs is None or not all(
         isinstance(label, str) and is_number(score) for label, score in pairs
     ):
-        raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
+        raise ProviderError(f"{host} answered without labels and scores")
     found = {label: float(score) for label, score in pairs}
     twice = next((label for label, score in pairs if found[label] != score), None)
     if twice is not None:
-        raise ProviderError(
-            f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores")
     return found
 
 
@@ -242,7 +234,7 @@ class Model(Provider):
 
     def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
+        self._client, self._config = setting.client, setting.config
         self.url, self._headers, self._model = url, headers, model
 
     @property

@@ -157,6 +157,11 @@ class Setting(FrozenStruct):
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
 
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The options of the provider."""
+        return self.spec.config
+
     def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
         """A mistake at the place of the provider."""
         return ConfigError.at(what, self.spec.origin, cure, missing)
@@ -229,7 +234,7 @@ def secret(setting: Setting, *names: str) -> str | None:
     """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
     ``apiKeyEnvar`` that is not set or the runner's own.
     """
-    config = setting.spec.config
+    config = setting.config
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gradegate.core.conversation import IS_DATA, RAW
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
@@ -54,7 +54,7 @@ class ResponseTransform(FrozenStruct):
             what = f"transformResponse fails on the answer of {answer.host}"
             if value is None:
                 what += f", which is not JSON ({excerpt(text, 80)!r})"
-            raise ProviderError(f"{what}: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{what}: {e}") from e
         metadata: Any = {}
         if isinstance(made, dict) and ("output" in made or "error" in made):
             if made.get("error"):
@@ -63,7 +63,7 @@ class ResponseTransform(FrozenStruct):
             made, metadata = made.get("output"), made.get("metadata")
         if made is None:
             what = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
-            raise ProviderError(what, Trouble.MALFORMED)
+            raise ProviderError(what)
         return _shown(made, metadata if isinstance(metadata, dict) else {}, answer.host)
 
 
@@ -91,7 +91,6 @@ def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Ma
     if isinstance(output, float) and not math.isfinite(output):
         raise ProviderError(
             f"transformResponse gives no value for the answer of {host}: {output}",
-            Trouble.MALFORMED,
         )
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):

@@ -256,7 +256,7 @@ def _about(decision: Decision) -> Iterator[Line]:
     yield from (
         Line(one_line(model.chosen, 300), Tone.FAINT) for model in run.models if model.chosen
     )
-    yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
+    yield from (Line(f"key: {one_line(str(use))}", Tone.FAINT) for use in run.keys)
     target, grader = took(run)
     yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)
     yield from (Line(text, Tone.FAINT) for text in saved(run))
