@@ -1,14 +1,24 @@
 """Structs, which frozen values are made of: they are defined and made ten times as fast as dataclasses."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-__all__ = ["FrozenStruct", "Likened", "Readable", "Struct", "inherited", "names", "replace"]
+__all__ = [
+    "FrozenStruct",
+    "JsonObject",
+    "Likened",
+    "Readable",
+    "Struct",
+    "inherited",
+    "names",
+    "replace",
+]
 
+JsonObject = Mapping[str, Any]  # data by text: of JSON, of a config, of what a vendor sends
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 

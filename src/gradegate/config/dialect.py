@@ -1,9 +1,10 @@
 """The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gradegate.core.conversation import Variables
 from gradegate.core.suite import Idle, Suite
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
@@ -18,7 +19,7 @@ class Source(FrozenStruct):
     content: Any
     workspace: Workspace
     env: Environment
-    variables: Mapping[str, Any] = {}  # of every test, over those of a default test
+    variables: Variables = {}  # of every test, over those of a default test
     asks_targets: bool = True  # else they are labels alone, whatever they name
     asks_graders: bool = True
     idle: list[Idle] = []  # gathers the keys that mean nothing

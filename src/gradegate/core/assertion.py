@@ -1,11 +1,11 @@
 """One assertion as a config says it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, ProviderSpec
 from gradegate.errors import Origin
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 ASSERT_SET = "assert-set"  # the type of an assertion that has members instead of a value
 
@@ -41,7 +41,7 @@ class Assertion(Held, FrozenStruct):
     blocking: bool = True
     graders: Graders = {}
     rubric_prompt: Any = None
-    config: Mapping[str, Any] = {}
+    config: JsonObject = {}
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = (

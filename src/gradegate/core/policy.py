@@ -1,6 +1,6 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple, Self
@@ -8,9 +8,9 @@ from typing import Annotated, Any, NamedTuple, Self
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import FrozenStruct, Likened, Readable, replace
+from gradegate.structs import FrozenStruct, JsonObject, Likened, Readable, replace
 
-NOTHING: Mapping[str, Any] = {}
+NOTHING: JsonObject = {}
 NOISE = 0.1  # where the gate does not say
 LIMITS = (
     "min-pass-rate",
@@ -70,7 +70,7 @@ class Select(FrozenStruct):
         metric: str,
         provider: str,
         description: str,
-        metadata: Mapping[str, Any] = NOTHING,
+        metadata: JsonObject = NOTHING,
     ) -> bool:
         """Whether a grade with these properties is selected."""
         return (  # spelled out, because a hundred rules may look at each of 100,000 grades
@@ -82,7 +82,7 @@ class Select(FrozenStruct):
         )
 
 
-def _has(metadata: Mapping[str, Any], key: str, pattern: str) -> bool:
+def _has(metadata: JsonObject, key: str, pattern: str) -> bool:
     """Whether the value of a key, or one of a list, matches the pattern."""
     value = metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
@@ -118,7 +118,7 @@ class Rule(FrozenStruct):
     max_latency_increase: float | None = None  # of an answer, in seconds
 
     def selects(
-        self, assertion: Held, provider: str, description: str, metadata: Mapping[str, Any]
+        self, assertion: Held, provider: str, description: str, metadata: JsonObject
     ) -> bool:
         """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):

@@ -1,15 +1,15 @@
 """What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Turn, Variables
 from gradegate.core.policy import Note, Policy, Quarantine, Runs
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, PromptSpec, ProviderSpec
 from gradegate.errors import Mistake, Origin
 from gradegate.security.environment import Environment
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class CaseOptions(FrozenStruct):
@@ -17,7 +17,7 @@ class CaseOptions(FrozenStruct):
 
     graders: Graders = {}
     rubric_prompt: Any = None
-    settings: Mapping[str, Any] = {}  # e.g. factuality: {subset: 0.5}
+    settings: JsonObject = {}  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
     default_assertions: bool = True
     prefix: str = ""
@@ -34,7 +34,7 @@ class Case(FrozenStruct):
     """One test: its variables and what is asserted of every answer to it."""
 
     description: str = ""
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
@@ -43,7 +43,7 @@ class Case(FrozenStruct):
     target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     runs: Runs | None = None
     quarantine: Quarantine | None = None
     origin: Origin = NOWHERE
@@ -91,7 +91,7 @@ class Suite(FrozenStruct):
     repeat: int | None = None
     timeout: float | None = None  # seconds per call
     derived: tuple[DerivedSpec, ...] = ()
-    about: Mapping[str, Any] = {}  # what the dialect keeps for a report of its own
+    about: JsonObject = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
     mistakes: tuple[

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding
+from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, DerivedSpec
@@ -16,7 +17,7 @@ from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
 from gradegate.results.run_result import Power
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 Render = Callable[[Sequence[Any]], str]
 
@@ -38,7 +39,7 @@ class Job(FrozenStruct):
     target: Provider
     prompt: PromptSpec
     text: str  # the prompt, filled in
-    vars: Mapping[str, Any]
+    vars: Variables
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
@@ -104,7 +105,7 @@ class Plan(FrozenStruct):
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
-    about: Mapping[str, Mapping[str, Any]] = {}  # what dialects keep for reports, by file
+    about: Mapping[str, JsonObject] = {}  # what dialects keep for reports, by file
     digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
     recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers
     derived: Mapping[str, tuple[DerivedSpec, ...]] = {}  # of each config that has any, by file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
@@ -18,7 +18,7 @@ from gradegate.planning.identity import digest, terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, Likened, replace
+from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 from gradegate.templating.script import reads
 from gradegate.templating.template import show
 
@@ -93,7 +93,7 @@ class AnswerTerms(Likened):
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
     description: str = ""
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     name: str = ""  # the description, or the start of the variables
     origin: Origin = NOWHERE
 

@@ -18,7 +18,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import JsonObject, members, objects, picked
+from gradegate.providers.api.chat_api import members, objects, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
@@ -37,6 +37,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 API_VERSION = (
     "2024-10-21"  # the latest dated version that is not a preview; it has structured output

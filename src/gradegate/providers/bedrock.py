@@ -20,7 +20,7 @@ from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
 from gradegate.providers.api.aws_signing import SECONDS, Credentials, signed_headers, signed_key
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
-from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
 from gradegate.providers.api.federation import strayed
 from gradegate.providers.api.json_http import (
@@ -35,6 +35,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.http.client import Headers
-from gradegate.providers.api.chat_api import JsonObject, members, picked
+from gradegate.providers.api.chat_api import members, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.gemini import OPTIONS, Gemini
 from gradegate.providers.api.json_http import (
@@ -23,6 +23,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

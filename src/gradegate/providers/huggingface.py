@@ -27,6 +27,7 @@ from gradegate.providers.api.json_http import (
 )
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")
@@ -55,7 +56,7 @@ class _Model(Provider):
         self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         self._headers = Headers(own_headers(self._config), bearer(key))
 
-    def _asked(self, body: Mapping[str, Any]) -> tuple[Any, Usage]:
+    def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
         """What is answered, and its usage: the answer names no tokens and no price."""
         passed = self._config.get("passthrough") or {}
         answer, seconds = post_any(self._client, self.url, self._headers, {**body, **passed})

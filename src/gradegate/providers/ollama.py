@@ -13,7 +13,6 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import (
     Form,
-    JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
@@ -27,6 +26,7 @@ from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.

@@ -16,13 +16,14 @@ from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import anthropic_messages as messages
 from gradegate.providers.api import gemini
 from gradegate.providers.api.anthropic_messages import Messages
-from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
 from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")

@@ -25,7 +25,7 @@ from gradegate.providers.api.request_template import (
     read_response_transform,
 )
 from gradegate.security.redaction import ending
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import ScriptError, of_request
 from gradegate.templating.template import TemplateError, environment, render, uses
 
@@ -174,7 +174,7 @@ class Web(Provider):
         return inner if isinstance(inner, list | dict) else value, answer
 
     def _asked(
-        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: JsonObject
     ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
         made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
@@ -224,7 +224,7 @@ class Web(Provider):
         return text, answer
 
 
-def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
+def _texts(config: JsonObject, key: str) -> Mapping[str, str]:
     return {
         str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None
     }

@@ -1,7 +1,6 @@
 """What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
 
 import enum
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from gradegate.core.assertion import Held
@@ -9,7 +8,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.results.history import PastVotes
-from gradegate.structs import FrozenStruct, Readable
+from gradegate.structs import FrozenStruct, JsonObject, Readable
 
 
 class Outcome(enum.Enum):
@@ -26,7 +25,7 @@ class Verdict(FrozenStruct):
     score: float  # usually 0 to 1
     passed: bool | None = None  # the grader's own word, None where only the score decides
     reason: str = ""
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: "Verdict | None" = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
@@ -43,7 +42,7 @@ class Asserted(Held, FrozenStruct):
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    config: Mapping[str, Any] = {}
+    config: JsonObject = {}
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
@@ -76,7 +75,7 @@ class Grade(FrozenStruct):
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     usage: Usage = NO_USAGE
     setup: Annotated[bool, "An error that only the user can fix, such as a wrong key."] = False
     inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import field
 
@@ -13,7 +13,7 @@ from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.results.grades import Outcome
 from gradegate.results.history import HistoryReport
 from gradegate.results.rows import Row
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class GateOutcome(enum.Enum):
@@ -41,7 +41,7 @@ class RunResult(FrozenStruct):
     models: tuple[account.AskedModel, ...] = ()  # targets and graders
     keys: tuple[account.KeyUse, ...] = ()  # what left the environment, and where it went
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
-    about: Mapping[str, Mapping[str, Any]] = {}  # of suites, by file
+    about: Mapping[str, JsonObject] = {}  # of suites, by file
     made: account.Made = field(default_factory=account.Made)
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.assertions.grading.code_result import told
@@ -14,7 +13,7 @@ from gradegate.files.limits import MAX_BODY, MIB, READ, TooMuch
 from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WORDS, ended
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.printing import dump
 from gradegate.templating.script import ScriptError, of_transform
 
@@ -60,7 +59,7 @@ def check_text(reply: Reply, who: str) -> None:
         raise ProviderError(f"{e}: ask for shorter ones") from e
 
 
-def emptiness(text: str, metadata: Mapping[str, Any]) -> str:
+def emptiness(text: str, metadata: JsonObject) -> str:
     """What a text is that holds no answer, beside no call of a tool; empty where it holds one."""
     calls = metadata.get("tool_calls")
     if isinstance(calls, list | tuple) and any(calls):
@@ -150,7 +149,7 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     return replace(transcript, turns=turns, metadata=turn.metadata, before=transcript.source)
 
 
-def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
+def _applied(code: Code, value: Any, given: JsonObject) -> Any:
     try:
         made = of_transform(code).call(value, given).value
     except ScriptError as e:
@@ -166,7 +165,7 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
     return made
 
 
-def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
+def _with_value(turn: Turn, metadata: JsonObject, value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
     if none := emptiness(text, metadata):
         raise NoVerdict(

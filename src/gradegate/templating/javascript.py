@@ -5,12 +5,13 @@ word in a text or a comment is no use of it. What is not found here is an error 
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradegate.files.documents import table
 from gradegate.registry import near
+from gradegate.structs import JsonObject
 
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
@@ -109,7 +110,7 @@ def tokens(code: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def _words(kind: str) -> Mapping[str, Any]:
+def _words(kind: str) -> JsonObject:
     """Words that snippets cannot use, with what to write instead."""
     return table("templating", "javascript.yaml")[kind]  # type: ignore[no-any-return]
 

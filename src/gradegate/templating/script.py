@@ -16,7 +16,7 @@ from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.sandbox.program import Program, quoted
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import javascript as snippet
 
 _HERE = "gradegate.templating.quickjs_worker"
@@ -96,7 +96,7 @@ class Formula(FrozenStruct):
     variables: tuple[str, ...] | None
     names: frozenset[str] | None
 
-    def compute(self, scores: Mapping[str, float], step: Mapping[str, Any]) -> float:
+    def compute(self, scores: Mapping[str, float], step: JsonObject) -> float:
         """The number for these sums of named scores; true is 1. Raises ScriptError if there is no number."""
         for name in sorted({*(self.variables or ()), *(self.names or ())}):
             if name not in scores:

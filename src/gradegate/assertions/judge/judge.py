@@ -13,7 +13,7 @@ from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
-from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
@@ -21,7 +21,7 @@ from gradegate.http.client import gather
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Question, apart
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Judge(FrozenStruct):
 
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     account: Account = field(default_factory=Account)
     grader_retries: int = 1
     language: str = ""
@@ -86,7 +86,7 @@ class Judge(FrozenStruct):
         form: Form[T],
         *,
         step: str = "",
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
         images: tuple[str, ...] = (),
         **variables: Any,
     ) -> T:
@@ -178,7 +178,7 @@ class Judge(FrozenStruct):
             return replies_of.constrained(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        config: JsonObject = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
         neutral = (
             replies_of.NEUTRAL
@@ -190,9 +190,7 @@ class Judge(FrozenStruct):
             reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
         )
 
-    def _messages(
-        self, prompt: str, step: str, variables: Mapping[str, Any]
-    ) -> tuple[Message, ...]:
+    def _messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.

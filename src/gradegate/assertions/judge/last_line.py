@@ -8,7 +8,7 @@ from typing import Any
 from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 _BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
@@ -33,7 +33,7 @@ class LastLine(FrozenStruct):
     count: int = 1
     meanings: Mapping[str, str] = {}  # of words that mean the same as others
 
-    def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
+    def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
         lines = text.rstrip().splitlines()
         value = (

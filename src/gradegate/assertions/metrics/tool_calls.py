@@ -14,9 +14,9 @@ from gradegate.core.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
-from gradegate.providers.api.content import CALLS, UNTOLD, JsonObject, uniform, written
+from gradegate.providers.api.content import CALLS, UNTOLD, uniform, written
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 KINDS = ("tool", "command")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions

@@ -37,7 +37,7 @@ from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Use
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import of_transform
 
 
@@ -133,7 +133,7 @@ class Binder(FrozenStruct):
             self.pool[key] = label
         return self.pool[key]
 
-    def over(self, provider: Provider, config: Mapping[str, Any], origin: Origin) -> Provider:
+    def over(self, provider: Provider, config: JsonObject, origin: Origin) -> Provider:
         """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
         spec = provider.spec
         if not config or spec is None:

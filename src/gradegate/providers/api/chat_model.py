@@ -12,7 +12,6 @@ from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import (
     TOOL,
-    JsonObject,
     NoOutput,
     Shape,
     members,
@@ -37,7 +36,7 @@ from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.hosts import Vendor
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
 # Of AWS. Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.

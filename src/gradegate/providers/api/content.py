@@ -14,10 +14,9 @@ from typing import Any
 from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt as chat
 
-JsonObject = Mapping[str, Any]
 CALLS = "tool_calls"  # where the metadata of a turn has them
 UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
 # Kinds that name a function of the caller's.

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from gradegate.providers.api.chat_api import is_count, members, objects
 from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt as chat
 
 # The key, the model or the address is wrong: the same answer comes to every call.
@@ -98,7 +99,7 @@ def need_model(setting: Setting, example: str) -> str:
     return model
 
 
-def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
+def own_headers(config: JsonObject) -> dict[str, str]:
     """The ``headers`` of a config: they win over those of the provider."""
     return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
 
@@ -180,7 +181,7 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def part_of(answer: Mapping[str, Any], name: str, host: str) -> str:
+def part_of(answer: JsonObject, name: str, host: str) -> str:
     """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
         raise ProviderError(f"{host} answered without an id that an address can have")
@@ -219,7 +220,7 @@ def labels(rows: Any, host: str) -> dict[str, float]:
 
 
 def token_usage(
-    config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float
+    config: JsonObject, model: str, prompt: Any, completion: Any, seconds: float
 ) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
     read, wrote = count(prompt), count(completion)
@@ -246,7 +247,7 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
-    def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         try:
             return post(self._client, self.url, self._headers, body, self._waits)
         except ProviderError as e:
@@ -254,7 +255,7 @@ class Model(Provider):
                 raise
             raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status) from e
 
-    def _priced_as(self, response: Mapping[str, Any]) -> str:
+    def _priced_as(self, response: JsonObject) -> str:
         return self._model
 
 

@@ -20,7 +20,7 @@ from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor
 from gradegate.security.secrets import is_runners
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 
 class Provider:
@@ -68,7 +68,7 @@ class Provider:
     notes: tuple[
         Note, ...
     ] = ()  # what the user should know of its options; set by whoever binds it
-    tools: Mapping[str, Any] | None = (
+    tools: JsonObject | None = (
         None  # the functions that it may call, as `toolcalls.declared`; set with the id
     )
     lacking: tuple[
@@ -158,7 +158,7 @@ class Setting(FrozenStruct):
     folder: Path = Path()  # what its path is relative to
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> JsonObject:
         """The options of the provider."""
         return self.spec.config
 

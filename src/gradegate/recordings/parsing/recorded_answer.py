@@ -1,15 +1,14 @@
 """The contract of a shape: it recognises a file of answers made elsewhere, and reads each into an ``Answer``."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.files.documents import Map
 from gradegate.registry import Registry
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
@@ -24,7 +23,7 @@ class Question(FrozenStruct):
 
     text: str
     whole: bool = False
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     provider: str = ""
     session: str = ""
 
@@ -42,12 +41,12 @@ class Answer(FrozenStruct):
     output: str | None = None
     error: str = ""
     messages: tuple[Turn, ...] = ()
-    tool_calls: tuple[Mapping[str, Any], ...] | None = None
+    tool_calls: tuple[JsonObject, ...] | None = None
     untold: str = ""
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     run: int = 0  # which run of its case it is, from 1; 0 where only the order says it
     origin: Origin = NOWHERE
 

@@ -36,7 +36,7 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import LEAST
 from gradegate.results.rows import Row, shown
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 _LINE = 200
 _COMPARED = 300  # words of each text; what is longer is not compared
@@ -338,7 +338,7 @@ def claims(row: Row, grade: Grade) -> list[Claim]:
     return listed
 
 
-def _claims(evidence: Mapping[str, Any]) -> Iterator[Claim]:
+def _claims(evidence: JsonObject) -> Iterator[Claim]:
     items = (
         (key, item)
         for key, listed in evidence.items()
