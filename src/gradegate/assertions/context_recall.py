@@ -5,9 +5,6 @@ Score: the share of the expected answer's sentences that can be attributed to th
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge import verdict_forms as verdicts
@@ -17,6 +14,7 @@ from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
+from gradegate.core.conversation import Variables
 from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
@@ -52,7 +50,7 @@ class ContextRecall(ContextGrader):
     value: str
     """The expected answer."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return context.lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -30,6 +30,7 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.assertions.metrics.conversation import clipped
+from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
@@ -123,7 +124,7 @@ class Factfulness(Grader):
     )
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return (
             ""
             if self._source(variables)
@@ -179,7 +180,7 @@ class Factfulness(Grader):
             )
         return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
 
-    def _source(self, variables: Mapping[str, Any]) -> str:
+    def _source(self, variables: Variables) -> str:
         for source in (self.value, variables.get("input"), variables.get("context")):
             text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
             if isinstance(text, str) and text.strip():

@@ -8,7 +8,6 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -25,7 +24,7 @@ from gradegate.assertions.metrics.conversation import (
     shown,
     texts_of,
 )
-from gradegate.core.conversation import Exchange
+from gradegate.core.conversation import Exchange, Variables
 from gradegate.core.field_types import listed, stripped
 from gradegate.structs import replace
 
@@ -61,11 +60,11 @@ class TopicAdherence(Metric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 
-    def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    def _topics(self, variables: Variables) -> tuple[str, ...]:
         return tuple(self.value or self.relevant_topics) or texts_of(
             variables, "relevant_topics", "reference_topics"
         )

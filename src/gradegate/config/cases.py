@@ -29,7 +29,7 @@ from gradegate.providers.api.content import CALLS, uniform
 from gradegate.registry import near
 from gradegate.sandbox.repository_code import INSTEAD, program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class ImageKeys(BaseModel):
@@ -149,12 +149,12 @@ def load_image(reference: str, source: Source, origin: Origin) -> str:
 LONGEST = 90  # days of a quarantine
 
 
-class CaseReader(Struct, frozen=True):
+class CaseReader(FrozenStruct):
     """Reads tests; what is wrong with them is noted at the desk."""
 
     desk: Desk
 
-    def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
+    def case(self, test: JsonObject, file: str, inline: bool) -> Case | None:
         """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
         keys = self.desk.check(TestKeys, test, test, file)
         if keys is None:
@@ -202,7 +202,7 @@ class CaseReader(Struct, frozen=True):
             raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
         return Quarantine(until, days)
 
-    def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
+    def _vars(self, written: Any, origin: Origin, inline: bool) -> JsonObject:
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
         if isinstance(written, Mapping):
             return dict(written)
@@ -228,7 +228,7 @@ class CaseReader(Struct, frozen=True):
                 variables |= content
         return variables
 
-    def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
+    def _options(self, keys: OptionKeys | None, test: JsonObject, file: str) -> CaseOptions:
         if keys is None:
             return NO_OPTIONS
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
@@ -252,7 +252,7 @@ class CaseReader(Struct, frozen=True):
             transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
         )
 
-    def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
+    def _code(self, written: str, test: JsonObject, file: str, key: str) -> Code:
         """A script of the test's options; empty when it holds a mistake, which is said."""
         try:
             return scripts.code(
@@ -275,7 +275,7 @@ class CaseReader(Struct, frozen=True):
                     self.desk.mistakes += e.mistakes
 
     def _assertion(
-        self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
+        self, keys: AssertionKeys, item: JsonObject, file: str, inline: bool
     ) -> Assertion:
         origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
@@ -343,7 +343,7 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
                 yield Note(f"the assertion template `{name}` cannot be used: {wrong}", line)
 
 
-def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
+def _wrong_template(written: JsonObject, file: str) -> Iterator[str]:
     try:
         keys = AssertionKeys.model_validate(unknown_keys.kept(AssertionKeys, written, file, []))
     except ValidationError as e:

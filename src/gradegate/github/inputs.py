@@ -26,7 +26,7 @@ from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct, replace
+from gradegate.structs import JsonObject, Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
@@ -240,7 +240,7 @@ class Moved(Struct):
     left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
-def moved(given: Mapping[str, Any]) -> Moved:
+def moved(given: JsonObject) -> Moved:
     """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays: a mistake of the step."""
     texts = {
         key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower()

@@ -15,7 +15,7 @@ from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Other, Plan
 from gradegate.planning.planner import plan
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 NO_BASELINE = Note("there is no baseline to compare with, so every failure counts as new")
 
@@ -81,7 +81,7 @@ def top_of(settings: Settings) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-class BaseConfigs(Struct, frozen=True):
+class BaseConfigs(FrozenStruct):
     """The configs of the base, with a mistake for each that its commit lacks (``absent``), or that cannot be read (``problems``)."""
 
     suites: tuple[Located, ...]

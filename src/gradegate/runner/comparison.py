@@ -29,10 +29,10 @@ from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, G
 from gradegate.results.history import History
 from gradegate.runner.baseline_folder import folder_to_read, is_in_base, replaces_baseline
 from gradegate.sandbox.evaluate import begin
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 
-class Base(Struct, frozen=True):
+class Base(FrozenStruct):
     """What the base checks.
 
     ``absent`` names the configs that its commit does not have: their gates are new. ``problems`` say what else could not be

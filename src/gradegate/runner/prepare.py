@@ -33,7 +33,7 @@ from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 Choose = Callable[[list[Located]], list[Located]]
@@ -45,7 +45,7 @@ class UnplannableError(ConfigError):
     """Even with something in the place of every key that is known to be missing, there is no plan."""
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(FrozenStruct):
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan

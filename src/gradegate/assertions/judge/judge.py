@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.assertions.judge import reply as replies_of
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
-from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
@@ -21,7 +21,7 @@ from gradegate.http.client import gather
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Question, apart
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Account:
             self._models |= {model} if model else set()
 
 
-class Judge(Struct, frozen=True):
+class Judge(FrozenStruct):
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``grader_retries`` is how often an unreadable reply is asked
@@ -73,7 +73,7 @@ class Judge(Struct, frozen=True):
 
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     account: Account = field(default_factory=Account)
     grader_retries: int = 1
     language: str = ""
@@ -86,7 +86,7 @@ class Judge(Struct, frozen=True):
         form: Form[T],
         *,
         step: str = "",
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
         images: tuple[str, ...] = (),
         **variables: Any,
     ) -> T:
@@ -142,13 +142,10 @@ class Judge(Struct, frozen=True):
         if len(vectors) != len(texts):
             raise ProviderError(
                 f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
-                Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
-            raise ProviderError(
-                f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{name} gave vectors of different lengths: {lengths}")
         asked.keep()
         return vectors
 
@@ -181,7 +178,7 @@ class Judge(Struct, frozen=True):
             return replies_of.constrained(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        config: JsonObject = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
         neutral = (
             replies_of.NEUTRAL
@@ -193,9 +190,7 @@ class Judge(Struct, frozen=True):
             reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
         )
 
-    def _messages(
-        self, prompt: str, step: str, variables: Mapping[str, Any]
-    ) -> tuple[Message, ...]:
+    def _messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.

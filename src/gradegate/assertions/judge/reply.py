@@ -7,10 +7,10 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form
@@ -18,6 +18,7 @@ from gradegate.assertions.judge.prose import peeled, reasons, unfenced
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import lenient_json as jsonobjects
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ _LENIENT = json.JSONDecoder(
     object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]),
     parse_constant=jsonobjects.no_number,
 )
-_TYPES: Mapping[str, Any] = {
+_TYPES: JsonObject = {
     "string": str,
     "boolean": bool,
     "number": (int, float),
@@ -60,16 +61,16 @@ OF_PROGRAMS = frozenset(
 _VERDICTS = frozenset("pass passed verdict result success error refusal".split())
 
 
-class Keys(Struct, frozen=True):
+class Keys(FrozenStruct):
     """What one question leaves neutral: ``asked`` are texts of the user's in which a key before a colon is asked for."""
 
     neutral: frozenset[str] = NEUTRAL
     asked: tuple[str, ...] = ()
 
-    def check(self, value: Any, schema: Mapping[str, Any]) -> None:
+    def check(self, value: Any, schema: JsonObject) -> None:
         """Raise Unreadable for a key that is neither of ``schema`` nor neutral, at every depth that the schema has."""
         if isinstance(value, dict):
-            properties: Mapping[str, Any] = schema.get("properties", {})
+            properties: JsonObject = schema.get("properties", {})
             for key, inner in value.items():
                 if key in self.neutral:
                     continue
@@ -94,7 +95,7 @@ def _before_a_colon(*keys: str) -> str:
 # --- a whole reply --------------------------------------------------------------------------------------------
 
 
-class Circumstances(Struct, frozen=True):
+class Circumstances(FrozenStruct):
     """What is known beside a reply: the texts under judgement, the user's own prompt, and the keys that are neutral."""
 
     judged: Sequence[str] = ()
@@ -102,7 +103,7 @@ class Circumstances(Struct, frozen=True):
     keys: Keys = field(default_factory=Keys)
 
 
-class Reading(Struct, Generic[T], frozen=True):
+class Reading(FrozenStruct, Generic[T]):
     """What a reply says, and in which form."""
 
     value: T
@@ -159,7 +160,7 @@ def _decoded(text: str) -> str:
     return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text))
 
 
-def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
+def _keys(schema: JsonObject) -> Iterator[str]:
     """The keys of an object and of the objects in it."""
     for key, inner in schema.get("properties", {}).items():
         yield key
@@ -168,7 +169,7 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _keys(schema["items"])
 
 
-def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], Way, bool]:
+def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[JsonObject, Way, bool]:
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
@@ -232,7 +233,7 @@ def _lenient(text: str) -> Any:
         raise Unreadable(known) from None
 
 
-def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
+def _check(value: Any, schema: JsonObject, place: str) -> None:
     """Raise OffSchema where a value is not of one of our schemas: types, keys, words, and finite numbers."""
     kind = schema["type"]
     of_type = isinstance(value, _TYPES[kind]) and isinstance(value, bool) is (kind == "boolean")

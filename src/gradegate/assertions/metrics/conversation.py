@@ -25,11 +25,11 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
-from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
+from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -42,14 +42,14 @@ NONE = (0, "")  # the score where there are no parts, and what is said of it in 
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
-class Measured(Struct, frozen=True):
+class Measured(FrozenStruct):
     """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
 
     score: Fraction
     summary: str
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
@@ -129,7 +129,7 @@ class Metric(Grader):
         )
 
 
-def _read_reason(item: Mapping[str, Any]) -> str:
+def _read_reason(item: JsonObject) -> str:
     reason = form.words(item.get("reason"))
     if not reason:
         raise Unreadable("`reason` is not a text")
@@ -167,7 +167,7 @@ def _with_documents(transcript: Transcript, transform: ContextTransform | None) 
     return replace(transcript, turns=tuple(turns))
 
 
-def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
     """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
     for name in names:
         value = variables.get(name)
@@ -239,7 +239,7 @@ def ask_each(
     prompt: str,
     form: Form[V],
     keys: Iterable[K],
-    variables: Callable[[K], Mapping[str, Any]],
+    variables: Callable[[K], JsonObject],
     step: str = "verdicts",
 ) -> dict[K, V]:
     """As ``ask_once``, of questions that differ in nothing but their ``variables`` (and ``images``)."""
@@ -255,7 +255,7 @@ def clipped(text: str) -> str:
 
 
 def of_rows(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[JsonObject],
     summary: str,
     faults: Mapping[str, str],
     name: str = "verdicts",
@@ -334,13 +334,13 @@ class Expecting(Metric):
     value: str = ""
     """The expected answer; without it the variable `expected_output`."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """An expected answer."""
         missing = (
             "there is no expected answer; give it as `value` or as the variable `expected_output`"
         )
         return "" if self.expected(variables) else missing
 
-    def expected(self, variables: Mapping[str, Any]) -> str:
+    def expected(self, variables: Variables) -> str:
         """The expected answer; empty when there is none."""
         return self.value.strip() or str(variables.get("expected_output") or "").strip()
