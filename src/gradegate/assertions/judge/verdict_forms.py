@@ -32,7 +32,7 @@ YES_NO_LINE = LastLine(
 )
 
 
-class Judgement(Likened, Generic[T], frozen=True, eq=False):
+class Judgement(Likened, Generic[T]):
     """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
 
     ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.

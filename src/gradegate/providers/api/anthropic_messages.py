@@ -13,7 +13,6 @@ from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
     TOOL,
     Form,
-    JsonObject,
     ModelOutput,
     Shape,
     blocks,
@@ -24,6 +23,7 @@ from gradegate.providers.api.chat_api import (
     total,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 
 SAMPLING = ("temperature", "top_p", "top_k")
 SENT = (

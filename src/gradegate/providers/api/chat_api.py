@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.errors import ProviderError
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
 # blank or a capital joins words.
@@ -40,13 +40,12 @@ def ended(word: str) -> str:
     return _MEANT.get(word) or _MEANT.get(_plain(word), word.strip().lower())
 
 
-JsonObject = Mapping[str, Any]
 MOST = 10**15
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
-class ModelOutput(Struct, frozen=True):
+class ModelOutput(FrozenStruct):
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
     ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the

@@ -13,7 +13,6 @@ from gradegate.core.conversation import Image, Message, Request
 from gradegate.providers.api.chat_api import (
     WHOLE,
     Form,
-    JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
@@ -24,6 +23,7 @@ from gradegate.providers.api.chat_api import (
     picked,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 
 # Options that go into the request as they are.
 SENT = tuple(
