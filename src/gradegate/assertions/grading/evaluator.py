@@ -151,6 +151,10 @@ class Grader:
         """What the config's conversation lacks for this grader, as ``needs``; ``turns`` is empty for a single answer."""
         return ""
 
+    def ignores(self, turns: Sequence[Turn]) -> str:
+        """What of the config's conversation it does not look at, although somebody wrote it for that; empty for nothing."""
+        return ""
+
     def never(self) -> str:
         """Why no answer can pass it, and what to write; empty for a grader that some may pass."""
         return ""

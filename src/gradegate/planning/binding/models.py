@@ -27,6 +27,7 @@ from gradegate.planning.binding.model_choice import (
     behind,
     how_to_serve,
     maker,
+    model_of_slug,
     self_contained,
 )
 from gradegate.planning.checks import credentials, scripts
@@ -193,6 +194,8 @@ class Binder(FrozenStruct):
             if chosen := self.chosen[need, id(grader)][1]:
                 return chosen
         if model is None:
+            if need == "text" and (known := model_of_slug(spec.model_slug)):
+                return self.provider(ProviderSpec(known, origin=spec.origin))
             if text is None and not spec.model_slug and need in DEFAULT_KINDS:
                 return self._default(need, spec)
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
