@@ -85,6 +85,7 @@ class AzureChat(ChatModel):
             config,
             reasoning=bool(config.get("isReasoningModel")) or reasons(deployment),
         )
+        shape.takes_bounds = False
         super().__init__(
             setting,
             shape,

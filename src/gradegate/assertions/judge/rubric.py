@@ -176,9 +176,10 @@ def _wrong(written: str) -> str:
     )
 
 
-def list_of(key: str, item: JsonObject) -> dict[str, Any]:
-    """JSON Schema of an object that holds a list of such items."""
-    return shape(**{key: {"type": "array", "items": item}})
+def list_of(key: str, item: JsonObject, count: int | None = None) -> dict[str, Any]:
+    """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known."""
+    length = {} if count is None else {"minItems": count, "maxItems": count}
+    return shape(**{key: {"type": "array", "items": item, **length}})
 
 
 def shape(**properties: JsonObject) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Messages(Shape):
     """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
 
     finished = ("end_turn", "stop_sequence")
+    takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")

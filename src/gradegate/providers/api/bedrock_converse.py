@@ -72,6 +72,7 @@ class Converse(Shape):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
 
     finished = ("end_turn", "stop_sequence")
+    takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model

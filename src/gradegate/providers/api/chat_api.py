@@ -45,6 +45,16 @@ TOOL = "give_verdict"  # our own tool, which a model is made to call where it ta
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
+_BOUNDS = ("minimum", "maximum", "minItems", "maxItems")
+
+
+def without_bounds(schema: Any) -> Any:
+    """A JSON Schema of ours without ranges of numbers and lengths of lists."""
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
+
+
 class ModelOutput(FrozenStruct):
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
@@ -82,6 +92,10 @@ class Shape:
     """
 
     finished: ClassVar[tuple[str, ...]] = ("stop",)
+    # Whether a schema may have ranges of numbers and lengths of lists, which Anthropic, Bedrock and Azure refuse:
+    # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+    # https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/structured-outputs
+    takes_bounds = True
     own = False
 
     def __init__(self, config: JsonObject, *, heats: bool = True, insists: bool = False) -> None:
@@ -101,7 +115,10 @@ class Shape:
         is_set = any(
             _collide(form, body) for form, _ in self.forms(_SOME)
         )  # the config itself says in which form
-        forms = () if is_set or request.schema is None else self.forms(request.schema)
+        schema = request.schema
+        if schema is not None and not self.takes_bounds:
+            schema = without_bounds(schema)
+        forms = () if is_set or schema is None else self.forms(schema)
         for number, (form, holds) in enumerate((*forms, _PLAIN)):
             if forms and number < self._first:
                 continue

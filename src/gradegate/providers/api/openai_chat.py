@@ -60,6 +60,7 @@ class Completions(Shape):
         self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
+        self.takes_bounds = not model.startswith("ft:")  # OpenAI takes none for fine-tuned models
         super().__init__(config, heats=not self._reasons)
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
